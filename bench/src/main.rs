@@ -1,0 +1,5 @@
+//! bench
+
+#![forbid(unsafe_code)]
+
+fn main() {}

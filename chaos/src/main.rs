@@ -1,0 +1,5 @@
+//! chaos
+
+#![forbid(unsafe_code)]
+
+fn main() {}

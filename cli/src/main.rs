@@ -1,0 +1,5 @@
+//! cli
+
+#![forbid(unsafe_code)]
+
+fn main() {}

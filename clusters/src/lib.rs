@@ -1,0 +1,3 @@
+//! clusters
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,4 @@
+//! core
+
+#![no_std]
+#![forbid(unsafe_code)]

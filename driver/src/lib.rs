@@ -1,0 +1,3 @@
+//! driver
+
+#![forbid(unsafe_code)]

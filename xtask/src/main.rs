@@ -1,0 +1,5 @@
+//! xtask
+
+#![forbid(unsafe_code)]
+
+fn main() {}
