@@ -1,0 +1,109 @@
+//! The core's configuration; every limit is finite.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use crate::identity::LogId;
+
+/// Retry delays: doubled from `initial` to `max`, then spread by a jitter of up to a half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The first delay.
+    pub initial: Duration,
+    /// The longest delay.
+    pub max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_millis(20),
+            max: Duration::from_secs(5),
+        }
+    }
+}
+
+/// One participant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParticipantConfig {
+    /// Its name: letters, digits, `-` and `_`.
+    pub name: String,
+    /// How many slots may be open at once.
+    pub slots_max: u32,
+    /// `transaction.timeout.ms` of its slots.
+    pub timeout_ms: i32,
+    /// How long before that time-out a commit is no longer promised (R14).
+    pub margin: Duration,
+    /// How many slot names one incarnation may make (R6).
+    pub names_max: u32,
+}
+
+/// Limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Transactions that are not ended yet.
+    pub transactions_max: usize,
+    /// Branches of one transaction.
+    pub branches_max: usize,
+    /// Bytes of an application's key.
+    pub key_bytes_max: usize,
+    /// Ended transactions whose outcome is kept.
+    pub outcomes_max: usize,
+    /// How long a caller waits for a slot.
+    pub enlist_timeout: Duration,
+    /// How long a slot stays open unused.
+    pub slot_idle: Duration,
+    /// How often open transactions are listed (R8).
+    pub sweep_interval: Duration,
+    /// Slot names that one log record makes known (R6).
+    pub names_per_record: u32,
+    /// Bytes of records after which a checkpoint is written.
+    pub checkpoint_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            transactions_max: 10_000,
+            branches_max: 32,
+            key_bytes_max: 1024,
+            outcomes_max: 100_000,
+            enlist_timeout: Duration::from_secs(30),
+            slot_idle: Duration::from_secs(600),
+            sweep_interval: Duration::from_secs(60),
+            names_per_record: 16,
+            checkpoint_bytes: 32 * 1024 * 1024,
+        }
+    }
+}
+
+/// The configuration of one coordinator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The coordinator's id: letters, digits, `-` and `_`.
+    pub coordinator: String,
+    /// The identity of its log.
+    pub log_id: LogId,
+    /// The participants; a [`ParticipantId`](crate::ParticipantId) is an index into this.
+    pub participants: Vec<ParticipantConfig>,
+    /// Limits.
+    pub limits: Limits,
+    /// Retry delays.
+    pub backoff: Backoff,
+    /// The seed of the retry jitter.
+    pub seed: u64,
+}
+
+/// A configuration that cannot work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for ConfigError {}

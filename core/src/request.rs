@@ -1,0 +1,113 @@
+//! What applications and operators ask for.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::identity::{ParticipantId, TransactionId, VersionClass};
+
+/// The decision of a global transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// Every branch commits.
+    Commit,
+    /// Every branch aborts.
+    Abort,
+}
+
+/// When a commit is reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommitReturn {
+    /// When every branch has acknowledged.
+    #[default]
+    Acknowledged,
+    /// When the decision is durable. Ignored where an own producer takes part (R4).
+    Decided,
+}
+
+/// A request. What it leads to arrives as an [`Event`](crate::Event), unless noted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Request {
+    /// Begin a global transaction. Answered at once by [`Accepted::Begun`].
+    Begin {
+        /// A key of the application's, to ask for the outcome by after a crash.
+        key: Option<Vec<u8>>,
+        /// Abort by itself when it was not asked to commit within this time.
+        timeout: Option<Duration>,
+    },
+    /// Lease a slot of `participant` for it. `Event::Enlisted` or `Event::EnlistRefused`.
+    Enlist {
+        /// The global transaction.
+        transaction: TransactionId,
+        /// The participant.
+        participant: ParticipantId,
+    },
+    /// Take an application's own producer in, before it begins its transaction.
+    EnlistOwn {
+        /// The global transaction.
+        transaction: TransactionId,
+        /// The participant.
+        participant: ParticipantId,
+        /// The producer's transactional.id.
+        transactional_id: Arc<str>,
+        /// The class of EndTxn that the producer speaks on that cluster.
+        version_class: VersionClass,
+    },
+    /// Prepare all branches and decide. `Event::Ended`, or `Event::Decided` before it.
+    Commit {
+        /// The global transaction.
+        transaction: TransactionId,
+        /// When to report.
+        report: CommitReturn,
+    },
+    /// Abort. `Event::Ended`.
+    Abort {
+        /// The global transaction.
+        transaction: TransactionId,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Wait until no promised branch of this own producer is left (R5). `Event::Settled`.
+    Settle {
+        /// The participant.
+        participant: ParticipantId,
+        /// The producer's transactional.id.
+        transactional_id: Arc<str>,
+    },
+    /// An operator ends what cannot end by itself. `Event::Ended` follows where something changes.
+    Resolve {
+        /// The global transaction.
+        transaction: TransactionId,
+        /// Commit: try again now. Abort: give the open branches up, as a heuristic outcome.
+        decision: Decision,
+    },
+    /// An operator ends an open branch that another log left under this coordinator's id (R12).
+    ResolveForeign {
+        /// The participant.
+        participant: ParticipantId,
+        /// The branch's transactional.id.
+        transactional_id: Arc<str>,
+        /// How to end it.
+        decision: Decision,
+    },
+    /// An operator has dealt with a mixed outcome: stop listing it.
+    Forget {
+        /// The global transaction.
+        transaction: TransactionId,
+    },
+    /// Accept nothing new, abort what is undecided. `Event::Drained` once nothing is under way.
+    Close,
+}
+
+/// The immediate answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// A transaction began.
+    Begun(TransactionId),
+    /// The result arrives as an event.
+    Pending,
+    /// Nothing was left to do.
+    Done,
+}
