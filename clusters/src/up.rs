@@ -1,0 +1,181 @@
+//! Clusters that outlive the command that started them: `cargo xtask clusters up | down | status`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use crate::error::{Context, Error, Result};
+use crate::files::{FileLock, make_dir, target_dir, write_file};
+use crate::node::Node;
+use crate::options::{ClusterOptions, Security};
+use crate::wire::Wire;
+
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+const STATE_REMEDY: &str = "run `cargo xtask clusters down`, then up again";
+
+/// One cluster that was started by [`up`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// The broker's process id.
+    pub pid: u32,
+    /// Where clients connect.
+    pub bootstrap: String,
+    /// Its cluster.id.
+    pub cluster_id: String,
+    /// Whether the process lives and is that broker.
+    pub running: bool,
+    /// Whether the broker answers and leads all its partitions.
+    pub healthy: bool,
+    /// The broker's log.
+    pub log: PathBuf,
+}
+
+/// Sees that `count` plain clusters run, and returns all that do; data of a broker that has ended is not kept.
+pub fn up(count: usize) -> Result<Vec<Status>> {
+    let _lock = lock()?;
+    std::thread::scope(|scope| {
+        let starts: Vec<_> = (1..=count)
+            .map(|n| scope.spawn(move || start(&format!("c{n}"))))
+            .collect();
+        starts.into_iter().try_for_each(|start| {
+            start
+                .join()
+                .unwrap_or_else(|p| std::panic::resume_unwind(p))
+        })
+    })?;
+    status()
+}
+
+/// Ends all of them, removes their data, and returns their names.
+pub fn down() -> Result<Vec<String>> {
+    let _lock = lock()?;
+    let clusters = status()?;
+    for cluster in &clusters {
+        cluster.end()?;
+        let dir = state_dir().join(&cluster.name);
+        fs::remove_dir_all(&dir).context(
+            format_args!("removing {}", dir.display()),
+            "check the rights there",
+        )?;
+    }
+    Ok(clusters.into_iter().map(|cluster| cluster.name).collect())
+}
+
+/// All clusters that were started and not ended by [`down`], by name.
+pub fn status() -> Result<Vec<Status>> {
+    let Ok(entries) = fs::read_dir(state_dir()) else {
+        return Ok(Vec::new());
+    };
+    let mut dirs: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|dir| dir.join("state").is_file())
+        .collect();
+    dirs.sort();
+    dirs.iter().map(|dir| Status::read(dir)).collect()
+}
+
+fn state_dir() -> PathBuf {
+    target_dir().join("clusters/up")
+}
+
+fn lock() -> Result<FileLock> {
+    make_dir(&state_dir())?;
+    FileLock::wait(&target_dir().join("clusters/up.lock"))
+}
+
+fn start(name: &str) -> Result<()> {
+    let dir = state_dir().join(name);
+    if dir.join("state").is_file() && Status::read(&dir)?.running {
+        return Ok(());
+    }
+    fs::remove_dir_all(&dir).ok();
+    let node = Node::prepare(ClusterOptions::new(name), &dir)?;
+    let pid = node.program.start_detached()?;
+    // Before the wait for health, so that `down` finds it also where this wait is interrupted.
+    let internal_port = node.ports.internal.number();
+    let (bootstrap, cluster_id) = (node.bootstrap(), &node.cluster_id);
+    write_file(
+        &dir.join("state"),
+        &format!("{pid}\n{bootstrap}\n{cluster_id}\n{internal_port}\n"),
+    )?;
+    node.await_health(|| is_broker(pid, &dir))
+}
+
+/// Whether that process is the broker of this directory, and not a stranger that got its id.
+fn is_broker(pid: u32, dir: &Path) -> bool {
+    let command_line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let config = dir.join("server.properties").display().to_string();
+    command_line
+        .split(|byte| *byte == 0)
+        .any(|argument| argument == config.as_bytes())
+}
+
+impl Status {
+    fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join("state");
+        let operation = format!("reading {}", path.display());
+        let text = fs::read_to_string(&path).context(&operation, STATE_REMEDY)?;
+        let lines: Vec<&str> = text.lines().collect();
+        let [pid, bootstrap, cluster_id, internal_port] = lines[..] else {
+            return Err(Error::new(
+                operation,
+                "it is damaged",
+                "remove that directory",
+            ));
+        };
+        let pid = pid.parse().context(&operation, "remove that directory")?;
+        let internal_port = internal_port
+            .parse()
+            .context(&operation, "remove that directory")?;
+        let running = is_broker(pid, dir);
+        let healthy = running
+            && Wire::connect(internal_port, Security::Plain)
+                .and_then(|mut wire| wire.is_ready())
+                .unwrap_or(false);
+        Ok(Self {
+            name: dir
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            pid,
+            bootstrap: bootstrap.into(),
+            cluster_id: cluster_id.into(),
+            running,
+            healthy,
+            log: dir.join("broker.log"),
+        })
+    }
+
+    /// SIGTERM, and SIGKILL for one that does not heed it.
+    fn end(&self) -> Result<()> {
+        let dir = state_dir().join(&self.name);
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
+            return Ok(());
+        };
+        for signal in [Signal::TERM, Signal::KILL] {
+            if is_broker(self.pid, &dir) {
+                // Fails only where it has ended since.
+                let _ = rustix::process::kill_process(pid, signal);
+            }
+            let deadline = Instant::now() + STOP_PATIENCE;
+            while is_broker(self.pid, &dir) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        match is_broker(self.pid, &dir) {
+            true => Err(Error::new(
+                format_args!("ending cluster {}, process {}", self.name, self.pid),
+                "it lives on after SIGKILL",
+                "is it owned by another user?",
+            )),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Broker generations, and the clusters that tests share.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use gtc_clusters::{Cluster, shared};
+
+/// The finalised `transaction.version`, as Kafka's feature tool of the current jars tells it.
+fn transaction_version(cluster: &Cluster) -> String {
+    let jars = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/kafka/4.4.0/*");
+    let output = Command::new("java")
+        .args(["-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp"])
+        .arg(jars)
+        .args([
+            "org.apache.kafka.tools.FeatureCommand",
+            "--bootstrap-server",
+        ])
+        .arg(cluster.bootstrap())
+        .arg("describe")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = text
+        .lines()
+        .find(|line| line.contains("transaction.version"));
+    line.unwrap_or_else(|| panic!("{text}")).to_string()
+}
+
+#[test]
+fn the_older_generation_has_transaction_version_1_and_the_current_one_2() {
+    let old = shared::transaction_version_1(1).unwrap()[0];
+    let current = shared::plain(1).unwrap()[0];
+    assert_eq!(transaction_version(old), "1");
+    assert_eq!(transaction_version(current), "2");
+}
+
+#[test]
+fn shared_clusters_are_started_once_and_are_different() {
+    let both = shared::plain(2).unwrap();
+    let again = shared::plain(1).unwrap();
+    assert_eq!(both[0].pid(), again[0].pid());
+    assert_ne!(both[0].cluster_id(), both[1].cluster_id());
+    assert!(both.iter().all(|cluster| cluster.is_healthy()));
+}
