@@ -1,3 +1,5 @@
 //! driver
 
 #![forbid(unsafe_code)]
+
+pub mod kafka;

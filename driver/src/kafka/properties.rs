@@ -1,6 +1,6 @@
 //! Client properties of one participant, named as librdkafka names them and read by both planes.
 
-mod connection;
+pub(crate) mod connection;
 mod table;
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
 pub(crate) use connection::{
-    AddressFamily, ConnectionSettings, Endpoint, PemSource, SaslMechanism, SaslSettings, Secret,
+    AddressFamily, ConnectionSettings, Endpoint, PemSource, SaslMechanism, SaslSettings,
     TlsSettings,
 };
 use table::Class;
@@ -41,13 +41,20 @@ impl Properties {
         participant: &str,
         values: BTreeMap<String, String>,
     ) -> Result<Self, PropertyError> {
-        let check = Check { participant, values: &values };
+        let check = Check {
+            participant,
+            values: &values,
+        };
         for name in values.keys() {
             check.classify(name)?;
             check.ask_librdkafka(name)?;
         }
         let connection = ConnectionSettings::read(&check)?;
-        Ok(Self { participant: participant.to_owned(), values, connection })
+        Ok(Self {
+            participant: participant.to_owned(),
+            values,
+            connection,
+        })
     }
 
     /// The participant these properties belong to.
@@ -63,9 +70,14 @@ impl Properties {
     }
 
     /// The properties as the data plane takes them, to which gtc adds what it owns.
+    ///
+    /// Never print it: rdkafka's own `Debug` hides `sasl.password` and shows `ssl.key.pem`.
     #[must_use]
     pub fn client_config(&self) -> ClientConfig {
-        self.values.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        self.values
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     /// What the control plane needs to reach the brokers.
@@ -78,7 +90,14 @@ impl Properties {
 impl fmt::Debug for Properties {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.values.iter().map(|(name, value)| {
-            (name.as_str(), if table::is_secret(name) { "(hidden)" } else { value.as_str() })
+            (
+                name.as_str(),
+                if table::is_secret(name) {
+                    "(hidden)"
+                } else {
+                    value.as_str()
+                },
+            )
         });
         out.debug_struct("Properties")
             .field("participant", &self.participant)

@@ -133,7 +133,10 @@ impl ConnectionSettings {
             client_id: check.get("client.id").unwrap_or("gtc").to_owned(),
             bootstrap: bootstrap(check, &protocol)?,
             tls: protocol.ends_with("ssl").then(|| tls(check)).transpose()?,
-            sasl: protocol.starts_with("sasl").then(|| sasl(check)).transpose()?,
+            sasl: protocol
+                .starts_with("sasl")
+                .then(|| sasl(check))
+                .transpose()?,
             address_family: address_family(check),
             request_timeout: millis(check, "socket.timeout.ms", DEFAULT_REQUEST_TIMEOUT_MS)?,
             connect_timeout: millis(
@@ -151,11 +154,16 @@ impl ConnectionSettings {
 
 /// The security protocol in lower case. librdkafka has already refused what is none.
 fn protocol(check: &Check<'_>) -> String {
-    check.get("security.protocol").unwrap_or("plaintext").to_ascii_lowercase()
+    check
+        .get("security.protocol")
+        .unwrap_or("plaintext")
+        .to_ascii_lowercase()
 }
 
 fn millis(check: &Check<'_>, name: &str, default_ms: u64) -> Result<Duration, PropertyError> {
-    let text = check.get(name).map_or_else(|| default_ms.to_string(), str::to_owned);
+    let text = check
+        .get(name)
+        .map_or_else(|| default_ms.to_string(), str::to_owned);
     text.trim()
         .parse()
         .map(Duration::from_millis)
@@ -164,13 +172,18 @@ fn millis(check: &Check<'_>, name: &str, default_ms: u64) -> Result<Duration, Pr
 
 fn boolean(check: &Check<'_>, name: &str, default: bool) -> bool {
     let truths = ["true", "t", "1"];
-    check
-        .get(name)
-        .map_or(default, |text| truths.iter().any(|truth| text.eq_ignore_ascii_case(truth)))
+    check.get(name).map_or(default, |text| {
+        truths.iter().any(|truth| text.eq_ignore_ascii_case(truth))
+    })
 }
 
 fn address_family(check: &Check<'_>) -> AddressFamily {
-    match check.get("broker.address.family").unwrap_or("any").to_ascii_lowercase().as_str() {
+    match check
+        .get("broker.address.family")
+        .unwrap_or("any")
+        .to_ascii_lowercase()
+        .as_str()
+    {
         "v4" => AddressFamily::V4,
         "v6" => AddressFamily::V6,
         _ => AddressFamily::Any,
@@ -199,7 +212,11 @@ fn bootstrap(check: &Check<'_>, protocol: &str) -> Result<Vec<Endpoint>, Propert
         .map(|server| {
             endpoint(server, protocol).ok_or_else(|| {
                 let problem = format!("`{server}` is no address of a broker");
-                check.error(name, problem, "write host:port, several separated by commas")
+                check.error(
+                    name,
+                    problem,
+                    "write host:port, several separated by commas",
+                )
             })
         })
         .collect::<Result<Vec<_>, _>>()?;
@@ -223,16 +240,29 @@ fn endpoint(server: &str, protocol: &str) -> Option<Endpoint> {
     let (host, port) = match address.strip_prefix('[') {
         Some(rest) => {
             let (host, after) = rest.split_once(']')?;
-            (host, if after.is_empty() { None } else { Some(after.strip_prefix(':')?) })
+            (
+                host,
+                if after.is_empty() {
+                    None
+                } else {
+                    Some(after.strip_prefix(':')?)
+                },
+            )
         }
         None => match address.split_once(':') {
             Some((host, port)) => (host, Some(port)),
             None => (address, None),
         },
     };
-    let port = port.map_or(Ok(DEFAULT_PORT), str::parse).ok().filter(|port| *port != 0)?;
+    let port = port
+        .map_or(Ok(DEFAULT_PORT), str::parse)
+        .ok()
+        .filter(|port| *port != 0)?;
     let named = !host.is_empty() && !host.contains(char::is_whitespace);
-    named.then(|| Endpoint { host: host.to_owned(), port })
+    named.then(|| Endpoint {
+        host: host.to_owned(),
+        port,
+    })
 }
 
 fn sasl(check: &Check<'_>) -> Result<SaslSettings, PropertyError> {
@@ -249,10 +279,13 @@ fn required<'a>(
     name: &str,
     mechanism: SaslMechanism,
 ) -> Result<&'a str, PropertyError> {
-    check.get(name).filter(|value| !value.is_empty()).ok_or_else(|| {
-        let problem = format!("missing, and SASL {} needs it", mechanism.name());
-        check.error(name, problem, "set it, or another security.protocol")
-    })
+    check
+        .get(name)
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| {
+            let problem = format!("missing, and SASL {} needs it", mechanism.name());
+            check.error(name, problem, "set it, or another security.protocol")
+        })
 }
 
 fn mechanism(check: &Check<'_>) -> Result<SaslMechanism, PropertyError> {
@@ -273,12 +306,18 @@ fn mechanism(check: &Check<'_>) -> Result<SaslMechanism, PropertyError> {
             let problem = format!("{text} is not supported by the control plane yet");
             Err(check.error(alias, problem, MECHANISM_REMEDY))
         }
-        _ => Err(check.error(alias, "no mechanism that both planes speak", MECHANISM_REMEDY)),
+        _ => Err(check.error(
+            alias,
+            "no mechanism that both planes speak",
+            MECHANISM_REMEDY,
+        )),
     }
 }
 
 fn tls(check: &Check<'_>) -> Result<TlsSettings, PropertyError> {
-    let algorithm = check.get("ssl.endpoint.identification.algorithm").unwrap_or("https");
+    let algorithm = check
+        .get("ssl.endpoint.identification.algorithm")
+        .unwrap_or("https");
     Ok(TlsSettings {
         authorities: pem(check, "ssl.ca").filter(|source| !is_probe(source)),
         identity: identity(check)?,
@@ -311,8 +350,13 @@ fn identity(check: &Check<'_>) -> Result<Option<(PemSource, PemSource)>, Propert
 
 /// Reads `prefix.pem` before `prefix.location`, as librdkafka does for a key.
 fn pem(check: &Check<'_>, prefix: &str) -> Option<PemSource> {
-    let text = check.get(&format!("{prefix}.pem")).map(|text| PemSource::Text(Secret::new(text)));
-    let path =
-        || check.get(&format!("{prefix}.location")).map(|path| PemSource::Path(path.to_owned()));
+    let text = check
+        .get(&format!("{prefix}.pem"))
+        .map(|text| PemSource::Text(Secret::new(text)));
+    let path = || {
+        check
+            .get(&format!("{prefix}.location"))
+            .map(|path| PemSource::Path(path.to_owned()))
+    };
     text.or_else(path)
 }

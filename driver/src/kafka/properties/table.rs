@@ -60,9 +60,7 @@ fn owned(name: &str) -> Option<&'static str> {
         "statistics.interval.ms" => {
             "remove it: gtc reads librdkafka's statistics to know when a slot is clean"
         }
-        "delivery.report.only.error" => {
-            "remove it: gtc counts every delivery before it votes yes"
-        }
+        "delivery.report.only.error" => "remove it: gtc counts every delivery before it votes yes",
         _ => return None,
     })
 }
@@ -75,7 +73,15 @@ fn is_unsupported_mechanism(name: &str) -> bool {
 /// Whether a value must never be shown. Wider than needed: a new secret of librdkafka's is hidden
 /// before this table learns its name.
 pub(super) fn is_secret(name: &str) -> bool {
-    let marks = ["password", "secret", "passphrase", "key.pem", "ssl_key", "private", "oauthbearer"];
+    let marks = [
+        "password",
+        "secret",
+        "passphrase",
+        "key.pem",
+        "ssl_key",
+        "private",
+        "oauthbearer",
+    ];
     marks.iter().any(|mark| name.contains(mark))
 }
 
