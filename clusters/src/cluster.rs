@@ -103,7 +103,8 @@ impl Cluster {
         &self.node.program.log
     }
 
-    /// The properties, named as librdkafka names them, by which the ordinary principal `gtc` connects.
+    /// The properties, named as librdkafka names them, by which the ordinary principal `gtc`
+    /// connects.
     #[must_use]
     pub fn client_properties(&self) -> BTreeMap<String, String> {
         match self.node.options.security {
@@ -201,7 +202,8 @@ impl Cluster {
         }
     }
 
-    /// Ends the broker by SIGKILL if it runs, starts it on the same data and ports, and returns once it is healthy.
+    /// Ends the broker by SIGKILL if it runs, starts it on the same data and ports, and returns
+    /// once it is healthy.
     pub fn restart(&self) -> Result<()> {
         self.kill();
         self.spawn()

@@ -124,7 +124,8 @@ impl Layout<'_> {
             })
     }
 
-    /// The broker talks to itself on INTERNAL, so that a proxy before CLIENT sees and delays clients only.
+    /// The broker talks to itself on INTERNAL, so that a proxy before CLIENT sees and delays
+    /// clients only.
     fn listeners(&self) -> [(&'static str, String); 3] {
         let client = self.ports.client.number();
         let advertised = self.options.advertised_port.unwrap_or(client);

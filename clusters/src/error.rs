@@ -4,8 +4,8 @@ use std::fmt;
 
 /// What could not be done, why, and what to do about it.
 ///
-/// `Debug` prints the same text as `Display`: these errors mostly end in a test's `unwrap`, and the tail of a broker's
-/// log must stay readable there.
+/// `Debug` prints the same text as `Display`: these errors mostly end in a test's `unwrap`, and the
+/// tail of a broker's log must stay readable there.
 pub struct Error {
     text: String,
 }

@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::error::{Context, Error, Result};
 use crate::files::{FileLock, make_dir, tail, target_dir, write_file};
 
-const MAVEN_REMEDY: &str = "install Maven and a JDK 17 (`apt-get install maven openjdk-17-jdk-headless`), \
-and see that Maven reaches its repository";
+const MAVEN_REMEDY: &str = "install Maven and a JDK 17 (`apt-get install maven \
+    openjdk-17-jdk-headless`), and see that Maven reaches its repository";
 
 /// The directory of the jars of one Kafka version.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! Real, stock Kafka clusters on this machine, for tests, demo and benchmarks.
 //!
-//! Each [`Cluster`] is one KRaft node in a directory of its own under `target/clusters/`, on ports of its own. It needs a
-//! JDK 17, and Maven once, for the jars. No broker outlives the process that started it, however that process ends.
+//! Each [`Cluster`] is one KRaft node in a directory of its own under `target/clusters/`, on ports
+//! of its own. It needs a JDK 17, and Maven once, for the jars. No broker outlives the process that
+//! started it, however that process ends.
 //!
 //! ```no_run
 //! use gtc_clusters::{Cluster, ClusterOptions};
@@ -28,6 +29,7 @@ mod node;
 mod options;
 mod ports;
 mod process;
+mod proxy;
 pub mod shared;
 pub mod up;
 mod wire;
@@ -36,3 +38,4 @@ pub use acl::{Acl, Operation, Resource};
 pub use cluster::{Cluster, Mechanism};
 pub use error::{Error, Result};
 pub use options::{ClusterOptions, Generation, Security};
+pub use proxy::{Direction, FrameHeader, HeldFrame, Proxy, Verdict};

@@ -173,7 +173,8 @@ fn random_uuid() -> Result<String> {
         std::fs::File::open("/dev/urandom").context("opening /dev/urandom", "use a Unix system")?;
     std::io::Read::read_exact(&mut source, &mut bytes)
         .context("reading /dev/urandom", "use a Unix system")?;
-    // The tools of Kafka take an id that begins with a dash for an option: the first digit is a letter here.
+    // The tools of Kafka take an id that begins with a dash for an option: the first digit is a
+    // letter here.
     bytes[0] &= 0x3f;
     let value = u128::from_be_bytes(bytes);
     let digit = |shift: u32| char::from(DIGITS[(value.rotate_right(shift) & 0x3f) as usize]);

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 pub enum Security {
     /// No encryption, no authentication, everybody may do everything.
     Plain,
-    /// TLS with SASL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512) on one listener, mutual TLS on a second one, and ACLs that
-    /// allow nothing to the ordinary principal until [`crate::Cluster::add_acls`] is called.
+    /// TLS with SASL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512) on one listener, mutual TLS on a second
+    /// one, and ACLs that allow nothing to the ordinary principal until
+    /// [`crate::Cluster::add_acls`] is called.
     Secure,
 }
 

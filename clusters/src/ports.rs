@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use crate::error::{Error, Result};
 use crate::files::{FileLock, make_dir};
 
-/// Below the range from which kernels take the ports of outgoing connections, so that nobody gets one by accident.
+/// Below the range from which kernels take the ports of outgoing connections, so that nobody gets
+/// one by accident.
 const FIRST: u16 = 15_000;
 const COUNT: u16 = 17_000;
 

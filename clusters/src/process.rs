@@ -14,10 +14,11 @@ use crate::install::Jars;
 
 const JAVA_REMEDY: &str = "install a JDK 17 (`apt-get install openjdk-17-jdk-headless`)";
 
-/// Becomes the broker by `exec`, and leaves a watcher behind that reads the caller's pipe. The pipe ends when the caller
-/// ends, be it by SIGKILL; then the watcher kills the broker and removes its data. The word `keep` tells it that the
-/// caller has ended the broker itself. Its own end shows as the end of standard output: only then may the caller reap
-/// the broker, or the watcher could kill a stranger that got the same process id.
+/// Becomes the broker by `exec`, and leaves a watcher behind that reads the caller's pipe. The pipe
+/// ends when the caller ends, be it by SIGKILL; then the watcher kills the broker and removes its
+/// data. The word `keep` tells it that the caller has ended the broker itself. Its own end shows as
+/// the end of standard output: only then may the caller reap the broker, or the watcher could kill
+/// a stranger that got the same process id.
 const WATCHED: &str = r#"
 log=$1 data=$2
 shift 2
@@ -124,7 +125,8 @@ impl Program {
             .arg(java())
             .args(self.java_arguments("kafka.Kafka"))
             .arg(&self.config)
-            // In a group of its own, so that Ctrl-C reaches the caller alone and the caller can end things in order.
+            // In a group of its own, so that Ctrl-C reaches the caller alone and the caller can end
+            // things in order.
             .process_group(0);
         command
     }

@@ -1,7 +1,8 @@
 //! Clusters that all tests of one program share, as a broker costs seconds and 300 MB.
 //!
-//! They end with the program. A test that kills, pauses or reconfigures a broker starts its own with
-//! [`crate::Cluster::start`]; topics, groups and transactional ids of a test carry its name here.
+//! They end with the program. A test that kills, pauses or reconfigures a broker starts its own
+//! with [`crate::Cluster::start`]; topics, groups and transactional ids of a test carry its name
+//! here.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,7 +19,8 @@ pub fn plain(count: usize) -> Result<Vec<&'static Cluster>> {
     PLAIN.first(count, |options| options)
 }
 
-/// The first `count` secure clusters; the ordinary principal has the rights that tests have given it so far.
+/// The first `count` secure clusters; the ordinary principal has the rights that tests have given
+/// it so far.
 pub fn secure(count: usize) -> Result<Vec<&'static Cluster>> {
     SECURE.first(count, |options| options.security(Security::Secure))
 }
@@ -52,7 +54,8 @@ impl Pool {
         let missing = (clusters.len()..count)
             .map(|n| variant(ClusterOptions::new(format!("{}-{n}", self.name))));
         for cluster in Cluster::start_all(missing)? {
-            // The pool is a static, which is never dropped: the broker's watcher ends it with the program.
+            // The pool is a static, which is never dropped: the broker's watcher ends it with the
+            // program.
             clusters.push(Box::leak(Box::new(cluster)));
         }
         Ok(clusters[..count].to_vec())

@@ -35,7 +35,8 @@ pub struct Status {
     pub log: PathBuf,
 }
 
-/// Sees that `count` plain clusters run, and returns all that do; data of a broker that has ended is not kept.
+/// Sees that `count` plain clusters run, and returns all that do; data of a broker that has ended
+/// is not kept.
 pub fn up(count: usize) -> Result<Vec<Status>> {
     let _lock = lock()?;
     std::thread::scope(|scope| {

@@ -15,7 +15,8 @@ const SASL_HANDSHAKE: i16 = 17;
 const CREATE_ACLS: i16 = 30;
 const SASL_AUTHENTICATE: i16 = 36;
 
-/// Far longer than any answer of a healthy broker takes, and how long a paused one is asked in vain.
+/// Far longer than any answer of a healthy broker takes, and how long a paused one is asked in
+/// vain.
 const PATIENCE: Duration = Duration::from_secs(3);
 const LARGEST_ANSWER: usize = 16 << 20;
 

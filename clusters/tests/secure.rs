@@ -20,7 +20,8 @@ fn java_properties(properties: &BTreeMap<String, String>, file: &Path) {
             _ => "scram.ScramLoginModule",
         };
         text += &format!(
-            "sasl.mechanism={mechanism}\nsasl.jaas.config=org.apache.kafka.common.security.{module} required \
+            "sasl.mechanism={mechanism}\n\
+             sasl.jaas.config=org.apache.kafka.common.security.{module} required \
              username=\"{}\" password=\"{}\";\n",
             get("sasl.username").unwrap(),
             get("sasl.password").unwrap()

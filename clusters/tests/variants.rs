@@ -23,7 +23,11 @@ fn transaction_version(cluster: &Cluster) -> String {
     let line = text
         .lines()
         .find(|line| line.contains("transaction.version"));
-    line.unwrap_or_else(|| panic!("{text}")).to_string()
+    let mut words = line.unwrap_or_else(|| panic!("{text}")).split_whitespace();
+    words
+        .find(|word| *word == "FinalizedVersionLevel:")
+        .unwrap_or_else(|| panic!("{text}"));
+    words.next().unwrap().to_string()
 }
 
 #[test]

@@ -10,7 +10,8 @@ fn broker_lives(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Starts the helper that holds one cluster, and returns it with the broker's process id and data directory.
+/// Starts the helper that holds one cluster, and returns it with the broker's process id and data
+/// directory.
 fn hold() -> (Child, String, PathBuf) {
     let mut helper = Command::new(env!("CARGO_BIN_EXE_hold"))
         .stdin(Stdio::piped())

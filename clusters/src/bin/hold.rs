@@ -1,4 +1,5 @@
-//! Holds plain clusters until standard input ends, and prints process id, data directory and address of each.
+//! Holds plain clusters until standard input ends, and prints process id, data directory and
+//! address of each.
 
 #![forbid(unsafe_code)]
 
