@@ -1,0 +1,133 @@
+//! What can go wrong with a decision log, sorted by what the caller can do about it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What kind of failure a [`LogError`] reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LogErrorKind {
+    /// Another process owns the log.
+    Locked,
+    /// The directory holds the log of another coordinator, or something that is no log.
+    Foreign,
+    /// The log was made on another machine or in another directory: it may be a stale copy.
+    Moved,
+    /// The log is damaged in a way that a crash cannot explain.
+    Corrupt,
+    /// There is no room; nothing was written, and the log goes on when there is room again.
+    Full,
+    /// One entry is larger than the log accepts; nothing was written.
+    TooLarge,
+    /// A system call failed. What was being written may or may not be durable.
+    Io,
+    /// An earlier write failed, so nothing is accepted any more; this one was not written.
+    Poisoned,
+    /// The format version, the file system or an option is not supported.
+    Unsupported,
+    /// The log was closed; this one was not written.
+    Closed,
+}
+
+/// An error of a decision log: its kind, where it happened, and what to do.
+#[derive(Clone, Debug)]
+pub struct LogError {
+    kind: LogErrorKind,
+    path: Option<PathBuf>,
+    offset: Option<u64>,
+    message: String,
+}
+
+impl LogError {
+    pub(crate) fn new(kind: LogErrorKind, message: impl Into<String>) -> Self {
+        LogError {
+            kind,
+            path: None,
+            offset: None,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn at(mut self, path: impl AsRef<Path>) -> Self {
+        self.path = Some(path.as_ref().to_path_buf());
+        self
+    }
+
+    pub(crate) fn at_offset(mut self, offset: u64) -> Self {
+        self.offset = Some(offset);
+        self
+    }
+
+    /// A failed system call; a full disk or quota is told apart, as it is no damage.
+    pub(crate) fn io(operation: &str, path: impl AsRef<Path>, error: &io::Error) -> Self {
+        let full = matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+        );
+        let kind = if full {
+            LogErrorKind::Full
+        } else {
+            LogErrorKind::Io
+        };
+        LogError::new(kind, format!("{operation} failed: {error}")).at(path)
+    }
+
+    /// The same failure, from a place where even "no space" leaves the outcome open.
+    pub(crate) fn outcome_unknown(mut self) -> Self {
+        self.kind = LogErrorKind::Io;
+        self
+    }
+
+    /// The answer to everything that was submitted behind the failure `self`.
+    pub(crate) fn poisons(&self) -> Self {
+        let message = format!(
+            "not written, because an earlier write failed ({}); \
+             remedy: check the disk, then open the log again and recover",
+            self.message
+        );
+        LogError {
+            kind: LogErrorKind::Poisoned,
+            message,
+            ..self.clone()
+        }
+    }
+
+    /// The kind, to decide by.
+    pub fn kind(&self) -> LogErrorKind {
+        self.kind
+    }
+
+    /// The file or directory concerned.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The byte within the file at which the trouble starts.
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
+    /// Whether what was submitted is proven not to be in the log, now or after a restart.
+    ///
+    /// Otherwise it may be found there: an answer that depends on it is in doubt.
+    pub fn is_unwritten(&self) -> bool {
+        use LogErrorKind::{Closed, Full, Poisoned, TooLarge};
+        matches!(self.kind, Full | TooLarge | Poisoned | Closed)
+    }
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "decision log")?;
+        if let Some(path) = &self.path {
+            write!(f, " {}", path.display())?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for LogError {}

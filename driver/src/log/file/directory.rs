@@ -1,0 +1,170 @@
+//! The directory of a log: made private, locked for life, and bound to its machine.
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FlockOperation, flock, fstatfs};
+
+use super::format::{MACHINE_BYTES_MAX, Place};
+use super::reader::segment_number;
+use crate::log::{LogError, LogErrorKind};
+
+const OWNER_FILE: &str = "owner";
+
+/// File systems whose locks or syncs depend on another machine or process, by magic number.
+const REMOTE: [(u32, &str); 15] = [
+    (0x0102_1997, "9p"),
+    (0x0116_1970, "gfs2"),
+    (0x0bd0_0bd0, "lustre"),
+    (0x517b, "smb"),
+    (0x5346_414f, "afs"),
+    (0x564c, "ncp"),
+    (0x6969, "nfs"),
+    (0x6573_5546, "fuse"),
+    (0x7375_7245, "coda"),
+    (0x7461_636f, "ocfs2"),
+    (0x786f_4256, "vboxsf"),
+    (0x00c3_6400, "ceph"),
+    (0x6b41_4653, "afs"),
+    (0xfe53_4d42, "smb2"),
+    (0xff53_4d42, "cifs"),
+];
+
+/// The lock on a directory; the owner's life is its life.
+pub(crate) struct DirectoryLock {
+    _handle: File,
+}
+
+/// Makes the directory if need be, locks it, and says who owns it and where it is.
+pub(crate) fn acquire(path: &Path) -> Result<(DirectoryLock, Place), LogError> {
+    let failed = |operation: &str| {
+        let operation = operation.to_owned();
+        move |error: io::Error| LogError::io(&operation, path, &error)
+    };
+    make(path).map_err(failed("making the directory (its parent must exist)"))?;
+    let handle = File::open(path).map_err(failed("opening the directory"))?;
+    refuse_remote(path, &handle)?;
+    lock(path, &handle)?;
+    refuse_strangers(path)?;
+    let private = Permissions::from_mode(0o700);
+    handle
+        .set_permissions(private)
+        .map_err(failed("making the directory private"))?;
+    name_owner(path).map_err(failed("writing the owner's name"))?;
+    let metadata = handle
+        .metadata()
+        .map_err(failed("reading the directory's inode"))?;
+    Ok((DirectoryLock { _handle: handle }, place(&metadata)))
+}
+
+fn make(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        outcome => outcome?,
+    }
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn refuse_remote(path: &Path, handle: &File) -> Result<(), LogError> {
+    let status = fstatfs(handle)
+        .map_err(|error| LogError::io("asking for the file system", path, &error.into()))?;
+    // The width and sign of the field differ by platform; magic numbers have 32 bits.
+    let magic = status.f_type as u32;
+    let Some((_, name)) = REMOTE.iter().find(|(remote, _)| *remote == magic) else {
+        return Ok(());
+    };
+    let message = format!(
+        "lies on {name}, where neither a lock nor a sync can be relied on; \
+         remedy: put it on a local file system such as ext4 or xfs"
+    );
+    Err(LogError::new(LogErrorKind::Unsupported, message).at(path))
+}
+
+fn lock(path: &Path, handle: &File) -> Result<(), LogError> {
+    match flock(handle, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let message = format!(
+                "is owned by {}; remedy: stop that process, or give this one its own log",
+                owner(path)
+            );
+            Err(LogError::new(LogErrorKind::Locked, message).at(path))
+        }
+        Err(error) => Err(LogError::io("locking", path, &error.into())),
+    }
+}
+
+/// A directory that holds other things only is not one to put a log into.
+fn refuse_strangers(path: &Path) -> Result<(), LogError> {
+    let listing = |error: io::Error| LogError::io("listing", path, &error);
+    let mut stranger = None;
+    for entry in std::fs::read_dir(path).map_err(listing)? {
+        let name = entry.map_err(listing)?.file_name();
+        let ours = |name: &str| name == OWNER_FILE || segment_number(name).is_some();
+        if name.to_str().is_some_and(ours) {
+            return Ok(());
+        }
+        stranger = Some(name);
+    }
+    let Some(name) = stranger else { return Ok(()) };
+    let message = format!(
+        "holds {} but no log; remedy: give the log a directory of its own",
+        name.to_string_lossy()
+    );
+    Err(LogError::new(LogErrorKind::Foreign, message).at(path))
+}
+
+fn name_owner(path: &Path) -> io::Result<()> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(path.join(OWNER_FILE))?;
+    // One write, so that a reader finds all of it or nothing.
+    file.write_all(format!("{}\n{}\n{}\n", std::process::id(), host.trim(), now_s()).as_bytes())
+}
+
+/// The owner in words, as it named itself.
+fn owner(path: &Path) -> String {
+    let text = std::fs::read_to_string(path.join(OWNER_FILE)).unwrap_or_default();
+    let fields: Vec<&str> = text.lines().collect();
+    match (
+        fields.as_slice(),
+        fields.get(2).and_then(|since| since.parse::<u64>().ok()),
+    ) {
+        ([pid, host, ..], Some(since)) => {
+            let age_s = now_s().saturating_sub(since);
+            format!("process {pid} on host {host} since {age_s} s (Unix time {since})")
+        }
+        _ => "a process that has not named itself yet".to_owned(),
+    }
+}
+
+fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_secs())
+}
+
+fn place(metadata: &Metadata) -> Place {
+    // Many containers have no machine id; then the directory alone binds the log.
+    let mut machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    machine.truncate(machine.trim_end().len());
+    if machine.len() > MACHINE_BYTES_MAX {
+        machine.clear();
+    }
+    let birth = metadata
+        .created()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Place {
+        machine,
+        inode: metadata.ino(),
+        birth_ns: birth.map_or(0, |since| since.as_nanos() as u64),
+    }
+}

@@ -1,0 +1,373 @@
+//! Writes frames into segments. One thread calls it; each call that returns has synced.
+//!
+//! The next segment is allocated ahead under its final name, and counts only once a header is
+//! written to it. So a full disk is known before a record is written, and a checkpoint that
+//! fits into one segment needs no room at all.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::format::{
+    FRAME_BYTES, Frame, FrameKind, FrameWriter, HEADER_BYTES, Place, SegmentHeader, body_bytes,
+};
+use super::reader::{FIRST_SEGMENT, FoundLog, segment_name};
+use super::storage::{Storage, StorageFile};
+use crate::log::{LogError, LogErrorKind, LogIdentity};
+
+/// The largest entry: far above what any decision needs, far below what a frame can hold.
+pub(crate) const ENTRY_BYTES_MAX: usize = 16 << 20;
+
+/// An allocated segment.
+struct Allocated {
+    number: u64,
+    file: Box<dyn StorageFile>,
+    bytes: u64,
+}
+
+/// The segment that appends go to, and where the next one goes.
+struct Current {
+    segment: Allocated,
+    offset: u64,
+}
+
+/// What stays the same for as long as a log is open.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(crate) identity: LogIdentity,
+    pub(crate) place: Place,
+    pub(crate) segment_bytes: u64,
+}
+
+/// The writing half of an open log.
+pub(crate) struct Engine {
+    storage: Arc<dyn Storage>,
+    setup: Setup,
+    current: Option<Current>,
+    spare: Option<Allocated>,
+    /// The segments that a checkpoint makes superfluous.
+    numbers: Vec<u64>,
+    next_number: u64,
+    next_sequence: u64,
+    grown_bytes: u64,
+    buffer: Vec<u8>,
+}
+
+impl Engine {
+    /// Rewrites what was found into new segments and removes the old ones (rule R1).
+    pub(crate) fn start(
+        storage: Arc<dyn Storage>,
+        setup: Setup,
+        found: &FoundLog,
+    ) -> Result<Engine, LogError> {
+        let mut engine = Engine {
+            storage,
+            setup,
+            current: None,
+            spare: None,
+            next_number: found.numbers.last().map_or(1, |last| last + 1),
+            numbers: found.numbers.clone(),
+            next_sequence: found.next_sequence,
+            grown_bytes: 0,
+            buffer: Vec::new(),
+        };
+        if found.header.is_none() {
+            engine.make()?;
+        } else if let Some((number, bytes)) = found.spare
+            && bytes >= engine.setup.segment_bytes
+        {
+            engine.numbers.retain(|other| *other != number);
+            engine.spare = Some(engine.reopen(number, bytes)?);
+        }
+        engine.checkpoint(&found.entries)?;
+        engine.allocate_ahead()?;
+        Ok(engine)
+    }
+
+    /// Starts a new log with an empty snapshot in segment 1. The checkpoint that follows every
+    /// open moves it on, so that whoever finds segment 1 alone knows that the log was never
+    /// handed out, and whoever does not, that something is missing.
+    fn make(&mut self) -> Result<(), LogError> {
+        let leftovers = std::mem::take(&mut self.numbers);
+        self.remove(&leftovers);
+        self.next_number = FIRST_SEGMENT;
+        self.checkpoint(&[] as &[&[u8]])
+    }
+
+    /// The body bytes that fit into a segment of the configured size.
+    pub(crate) fn body_bytes_max(&self) -> usize {
+        self.setup.segment_bytes as usize - HEADER_BYTES - FRAME_BYTES
+    }
+
+    /// The bytes appended since the last checkpoint.
+    pub(crate) fn grown_bytes(&self) -> u64 {
+        self.grown_bytes
+    }
+
+    /// Appends one frame and syncs it. `Full` means that nothing was written; after any other
+    /// error the engine must not be used again.
+    pub(crate) fn append<'a>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(), LogError> {
+        self.buffer.clear();
+        let mut writer = FrameWriter::new(&mut self.buffer);
+        entries.into_iter().for_each(|entry| writer.push(entry));
+        let frame = Frame {
+            kind: FrameKind::Append,
+            part: 0,
+            sequence: self.next_sequence,
+        };
+        writer.finish(frame, self.setup.identity.log_id);
+        self.make_room(self.buffer.len() as u64)?;
+        let Some(current) = &mut self.current else {
+            return Err(LogError::new(
+                LogErrorKind::Io,
+                "there is no segment to append to",
+            ));
+        };
+        let path = self
+            .storage
+            .path()
+            .join(segment_name(current.segment.number));
+        write_synced(&current.segment, &self.buffer, current.offset, path)?;
+        current.offset += self.buffer.len() as u64;
+        self.grown_bytes += self.buffer.len() as u64;
+        self.next_sequence += 1;
+        Ok(())
+    }
+
+    /// Allocates the next segment, if there is none. A full disk is no error yet.
+    pub(crate) fn allocate_ahead(&mut self) -> Result<(), LogError> {
+        if self.spare.is_some() {
+            return Ok(());
+        }
+        match self.allocate(self.setup.segment_bytes) {
+            Ok(segment) => self.spare = Some(segment),
+            Err(error) if error.kind() == LogErrorKind::Full => {
+                tracing::warn!(%error, "the decision log could not allocate its next segment");
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Replaces all that is there by `snapshot`. Errors are as those of `append`.
+    pub(crate) fn checkpoint(&mut self, snapshot: &[impl AsRef<[u8]>]) -> Result<(), LogError> {
+        let parts = self.split(snapshot);
+        let segments = self.allocate_all(&parts)?;
+        let superfluous = std::mem::take(&mut self.numbers);
+        let last = parts.len() - 1;
+        for (index, (part, segment)) in parts.into_iter().zip(segments).enumerate() {
+            let kind = if index == last {
+                FrameKind::SnapshotEnd
+            } else {
+                FrameKind::Snapshot
+            };
+            self.write_part(
+                part,
+                segment,
+                Frame {
+                    kind,
+                    part: index as u32,
+                    sequence: self.next_sequence,
+                },
+            )?;
+        }
+        self.grown_bytes = 0;
+        self.remove(&superfluous);
+        Ok(())
+    }
+
+    /// Cuts a snapshot into parts of one segment each; an empty one has one part as well.
+    fn split<'a, T: AsRef<[u8]>>(&self, snapshot: &'a [T]) -> Vec<&'a [T]> {
+        let room = self.body_bytes_max();
+        let (mut parts, mut start, mut used) = (Vec::new(), 0, 0);
+        for (index, entry) in snapshot.iter().enumerate() {
+            let bytes = 4 + entry.as_ref().len();
+            if used + bytes > room && index > start {
+                parts.push(&snapshot[start..index]);
+                (start, used) = (index, 0);
+            }
+            used += bytes;
+        }
+        parts.push(&snapshot[start..]);
+        parts
+    }
+
+    /// Allocates a segment for each part before any of them is written.
+    fn allocate_all(&mut self, parts: &[&[impl AsRef<[u8]>]]) -> Result<Vec<Allocated>, LogError> {
+        let mut segments = Vec::with_capacity(parts.len());
+        for part in parts {
+            let needed = (HEADER_BYTES + FRAME_BYTES + body_bytes(part)) as u64;
+            match self.take_spare_or_allocate(needed) {
+                Ok(segment) => segments.push(segment),
+                Err(error) => {
+                    self.give_back(segments);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(segments)
+    }
+
+    fn give_back(&mut self, segments: Vec<Allocated>) {
+        let mut segments = segments.into_iter();
+        self.spare = segments.next();
+        let numbers: Vec<u64> = segments.map(|segment| segment.number).collect();
+        self.remove(&numbers);
+    }
+
+    fn write_part(
+        &mut self,
+        entries: &[impl AsRef<[u8]>],
+        segment: Allocated,
+        frame: Frame,
+    ) -> Result<(), LogError> {
+        self.buffer.clear();
+        self.buffer
+            .extend_from_slice(&self.header(segment.number, frame.part == 0).encode());
+        let mut writer = FrameWriter::new(&mut self.buffer);
+        entries.iter().for_each(|entry| writer.push(entry.as_ref()));
+        writer.finish(frame, self.setup.identity.log_id);
+        let path = self.path(segment.number);
+        write_synced(&segment, &self.buffer, 0, path)?;
+        self.numbers.push(segment.number);
+        self.current = Some(Current {
+            segment,
+            offset: self.buffer.len() as u64,
+        });
+        self.next_sequence += 1;
+        Ok(())
+    }
+
+    fn header(&self, segment: u64, starts_snapshot: bool) -> SegmentHeader {
+        SegmentHeader {
+            identity: self.setup.identity.clone(),
+            place: self.setup.place.clone(),
+            segment,
+            starts_snapshot,
+            first_sequence: self.next_sequence,
+        }
+    }
+
+    /// Sees to it that the frame in the buffer fits, if need be in the next segment; then the
+    /// buffer starts with that segment's header.
+    fn make_room(&mut self, frame_bytes: u64) -> Result<(), LogError> {
+        let fits = self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.offset + frame_bytes <= current.segment.bytes);
+        if fits {
+            return Ok(());
+        }
+        let segment = self.take_spare_or_allocate(HEADER_BYTES as u64 + frame_bytes)?;
+        let header = self.header(segment.number, false).encode();
+        self.buffer.splice(0..0, header);
+        self.numbers.push(segment.number);
+        self.current = Some(Current { segment, offset: 0 });
+        Ok(())
+    }
+
+    fn take_spare_or_allocate(&mut self, needed: u64) -> Result<Allocated, LogError> {
+        if let Some(spare) = &mut self.spare
+            && spare.bytes < needed
+        {
+            let path = self.storage.path().join(segment_name(spare.number));
+            reserve(self.storage.as_ref(), spare.file.as_ref(), needed, &path)?;
+            spare.bytes = needed;
+        }
+        match self.spare.take() {
+            Some(spare) => Ok(spare),
+            None => self.allocate(needed.max(self.setup.segment_bytes)),
+        }
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<Allocated, LogError> {
+        let number = self.next_number;
+        let path = self.path(number);
+        let file = self
+            .storage
+            .create(&segment_name(number))
+            .map_err(|error| LogError::io("creating", &path, &error))?;
+        self.next_number += 1;
+        match reserve(self.storage.as_ref(), file.as_ref(), bytes, &path) {
+            Ok(()) => Ok(Allocated {
+                number,
+                file,
+                bytes,
+            }),
+            Err(error) => {
+                self.remove(&[number]);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes over a spare segment that an earlier owner allocated.
+    fn reopen(&mut self, number: u64, bytes: u64) -> Result<Allocated, LogError> {
+        let path = self.path(number);
+        let file = self
+            .storage
+            .open(&segment_name(number))
+            .map_err(|error| LogError::io("opening", &path, &error))?;
+        reserve(self.storage.as_ref(), file.as_ref(), bytes, &path)?;
+        Ok(Allocated {
+            number,
+            file,
+            bytes,
+        })
+    }
+
+    /// Removes files that are of no use any more. What cannot be removed does no harm.
+    fn remove(&self, numbers: &[u64]) {
+        for number in numbers {
+            if let Err(error) = self.storage.remove(&segment_name(*number)) {
+                let path = self.path(*number).display().to_string();
+                tracing::warn!(path, %error, "an old segment of the decision log stays behind");
+            }
+        }
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.storage.path().join(segment_name(number))
+    }
+}
+
+fn reserve(
+    storage: &dyn Storage,
+    file: &dyn StorageFile,
+    bytes: u64,
+    path: &Path,
+) -> Result<(), LogError> {
+    file.allocate(bytes)
+        .map_err(|error| allocation_failed(path, &error))?;
+    let synced = file.sync().and_then(|()| storage.sync_directory());
+    synced.map_err(|error| LogError::io("syncing", path, &error))
+}
+
+fn write_synced(
+    segment: &Allocated,
+    content: &[u8],
+    offset: u64,
+    path: PathBuf,
+) -> Result<(), LogError> {
+    let written = segment.file.write_at(content, offset);
+    written.map_err(|error| LogError::io("writing", &path, &error).outcome_unknown())?;
+    let synced = segment.file.sync();
+    synced.map_err(|error| LogError::io("syncing", &path, &error).outcome_unknown())
+}
+
+fn allocation_failed(path: &Path, error: &std::io::Error) -> LogError {
+    if error.kind() == std::io::ErrorKind::Unsupported {
+        let message = "the file system cannot reserve space for a file (fallocate), so that a \
+                       full disk could tear a decision; remedy: use ext4, xfs, btrfs or tmpfs";
+        return LogError::new(LogErrorKind::Unsupported, message).at(path);
+    }
+    let error = LogError::io("reserving space", path, error);
+    if error.kind() != LogErrorKind::Full {
+        return error;
+    }
+    let message = "no room for the next segment, nothing was written; \
+                   remedy: free space or raise the quota, the log then goes on by itself";
+    LogError::new(LogErrorKind::Full, message).at(path)
+}
