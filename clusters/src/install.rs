@@ -25,7 +25,7 @@ impl Jars {
         if !jars.complete() {
             make_dir(&kafka)?;
             // Test programs run at the same time: one fetches, the others wait for it.
-            let _lock = FileLock::wait(&kafka.join(format!("{version}.lock")))?;
+            let _lock = jars.lock()?;
             if !jars.complete() {
                 jars.fetch(version)?;
             }
@@ -33,9 +33,27 @@ impl Jars {
         Ok(jars)
     }
 
+    /// The archive of loaded classes, see [`crate::training`].
+    pub(crate) fn class_archive(&self) -> PathBuf {
+        self.dir.join("broker.jsa")
+    }
+
+    /// The lock of whoever changes the directory.
+    pub(crate) fn lock(&self) -> Result<FileLock> {
+        FileLock::wait(&self.beside("lock"))
+    }
+
     /// The class path that holds all jars.
     pub(crate) fn class_path(&self) -> String {
         format!("{}/*", self.dir.display())
+    }
+
+    /// A path next to the directory, which itself appears only when it is complete.
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let mut path = self.dir.clone().into_os_string();
+        path.push(".");
+        path.push(suffix);
+        path.into()
     }
 
     fn complete(&self) -> bool {
@@ -43,10 +61,10 @@ impl Jars {
     }
 
     fn fetch(&self, version: &str) -> Result<()> {
-        let partial = self.dir.with_file_name(format!("{version}.partial"));
+        let partial = self.beside("partial");
         fs::remove_dir_all(&partial).ok();
         make_dir(&partial)?;
-        let log = self.dir.with_file_name(format!("{version}.maven.log"));
+        let log = self.beside("maven.log");
         run_maven(version, &partial, &log)?;
         write_file(&partial.join("complete"), "")?;
         fs::remove_dir_all(&self.dir).ok();

@@ -31,6 +31,7 @@ mod ports;
 mod process;
 mod proxy;
 pub mod shared;
+mod training;
 pub mod up;
 mod wire;
 

@@ -11,6 +11,7 @@ use crate::install::Jars;
 use crate::keys::Keys;
 use crate::options::{ClusterOptions, Security};
 use crate::process::Program;
+use crate::training;
 use crate::wire::Wire;
 
 /// How long a broker may take until it answers, on a machine that is busy with other things.
@@ -29,8 +30,19 @@ pub(crate) struct Node {
 impl Node {
     /// Makes everything that a broker needs in this directory, without starting it.
     pub(crate) fn prepare(options: ClusterOptions, dir: &Path) -> Result<Self> {
-        make_dir(dir)?;
         let jars = Jars::of_version(options.generation.kafka_version())?;
+        training::ensure_class_archive(&jars)?;
+        let class_archive = format!("-XX:SharedArchiveFile={}", jars.class_archive().display());
+        Self::lay_out((jars, class_archive), options, dir)
+    }
+
+    /// As [`Self::prepare`], with these jars and this option for the archive of classes.
+    pub(crate) fn lay_out(
+        (jars, class_archive): (Jars, String),
+        options: ClusterOptions,
+        dir: &Path,
+    ) -> Result<Self> {
+        make_dir(dir)?;
         let ports = Ports::reserve()?;
         let keys = match options.security {
             Security::Plain => None,
@@ -41,6 +53,7 @@ impl Node {
             config: dir.join("server.properties"),
             data: dir.join("data"),
             log: dir.join("broker.log"),
+            class_archive,
         };
         let layout = Layout {
             options: &options,

@@ -51,6 +51,8 @@ pub(crate) struct Program {
     pub(crate) config: PathBuf,
     pub(crate) data: PathBuf,
     pub(crate) log: PathBuf,
+    /// How the Java machine uses or makes the archive of classes.
+    pub(crate) class_archive: String,
 }
 
 impl Program {
@@ -68,8 +70,8 @@ impl Program {
         Ok(Process { child })
     }
 
-    /// Starts a broker that outlives this process, and returns its process id.
-    pub(crate) fn start_detached(&self) -> Result<u32> {
+    /// Starts a broker that outlives this process, unless [`Process::end`] is called.
+    pub(crate) fn start_detached(&self) -> Result<Process> {
         let child = self
             .shell(DETACHED, &[&self.log])
             .stdin(Stdio::null())
@@ -79,7 +81,7 @@ impl Program {
                 format_args!("starting {}", self.config.display()),
                 JAVA_REMEDY,
             )?;
-        Ok(child.id())
+        Ok(Process { child })
     }
 
     /// Formats the data directory for a cluster of this id.
@@ -137,6 +139,9 @@ impl Program {
             "-Xmx384m".into(),
             "-XX:+UseSerialGC".into(),
             "-XX:TieredStopAtLevel=1".into(),
+            self.class_archive.clone(),
+            // An archive of another Java or another place is passed over, and that is no news.
+            "-Xlog:disable".into(),
             format!("{logger}.showDateTime=true"),
             format!("{logger}.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS"),
             format!("{logger}.log.org.apache.kafka.common.config=warn"),
@@ -154,7 +159,7 @@ fn java() -> PathBuf {
     }
 }
 
-/// A running broker that ends with this process.
+/// A running broker, the child of this process.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,

@@ -15,7 +15,7 @@ use crate::wire::Wire;
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 const STATE_REMEDY: &str = "run `cargo xtask clusters down`, then up again";
 
-/// One cluster that was started by [`up`].
+/// One cluster that was started by [`Standing::up`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Status {
@@ -31,73 +31,88 @@ pub struct Status {
     pub running: bool,
     /// Whether the broker answers and leads all its partitions.
     pub healthy: bool,
-    /// The broker's log.
-    pub log: PathBuf,
+    dir: PathBuf,
 }
 
-/// Sees that `count` plain clusters run, and returns all that do; data of a broker that has ended
-/// is not kept.
-pub fn up(count: usize) -> Result<Vec<Status>> {
-    let _lock = lock()?;
-    std::thread::scope(|scope| {
-        let starts: Vec<_> = (1..=count)
-            .map(|n| scope.spawn(move || start(&format!("c{n}"))))
-            .collect();
-        starts.into_iter().try_for_each(|start| {
-            start
-                .join()
-                .unwrap_or_else(|p| std::panic::resume_unwind(p))
-        })
-    })?;
-    status()
+/// A set of such clusters, in a directory of its own.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    dir: PathBuf,
 }
 
-/// Ends all of them, removes their data, and returns their names.
-pub fn down() -> Result<Vec<String>> {
-    let _lock = lock()?;
-    let clusters = status()?;
-    for cluster in &clusters {
-        cluster.end()?;
-        let dir = state_dir().join(&cluster.name);
-        fs::remove_dir_all(&dir).context(
-            format_args!("removing {}", dir.display()),
-            "check the rights there",
-        )?;
+impl Default for Standing {
+    /// The set of this checkout.
+    fn default() -> Self {
+        Self::named("up")
     }
-    Ok(clusters.into_iter().map(|cluster| cluster.name).collect())
 }
 
-/// All clusters that were started and not ended by [`down`], by name.
-pub fn status() -> Result<Vec<Status>> {
-    let Ok(entries) = fs::read_dir(state_dir()) else {
-        return Ok(Vec::new());
-    };
-    let mut dirs: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|dir| dir.join("state").is_file())
-        .collect();
-    dirs.sort();
-    dirs.iter().map(|dir| Status::read(dir)).collect()
+impl Standing {
+    /// Another set, apart from that of [`Self::default`].
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            dir: target_dir().join("clusters").join(name),
+        }
+    }
+
+    /// Sees that `count` plain clusters run, and returns all that do; the data of a broker that
+    /// has ended are not kept.
+    pub fn up(&self, count: usize) -> Result<Vec<Status>> {
+        let _lock = self.lock()?;
+        std::thread::scope(|scope| {
+            let starts: Vec<_> = (1..=count)
+                .map(|n| scope.spawn(move || start(&self.dir.join(format!("c{n}")))))
+                .collect();
+            starts.into_iter().try_for_each(|start| {
+                start
+                    .join()
+                    .unwrap_or_else(|p| std::panic::resume_unwind(p))
+            })
+        })?;
+        self.status()
+    }
+
+    /// Ends all of them, removes their data, and returns their names.
+    pub fn down(&self) -> Result<Vec<String>> {
+        let _lock = self.lock()?;
+        let clusters = self.status()?;
+        for cluster in &clusters {
+            cluster.end()?;
+            let dir = &cluster.dir;
+            fs::remove_dir_all(dir).context(
+                format_args!("removing {}", dir.display()),
+                "check the rights there",
+            )?;
+        }
+        Ok(clusters.into_iter().map(|cluster| cluster.name).collect())
+    }
+
+    /// All that were started and not ended by [`Self::down`], by name.
+    pub fn status(&self) -> Result<Vec<Status>> {
+        let Ok(entries) = fs::read_dir(&self.dir) else {
+            return Ok(Vec::new());
+        };
+        let dirs = entries.flatten().map(|entry| entry.path());
+        let mut dirs: Vec<PathBuf> = dirs.filter(|dir| dir.join("state").is_file()).collect();
+        dirs.sort();
+        dirs.iter().map(|dir| Status::read(dir)).collect()
+    }
+
+    fn lock(&self) -> Result<FileLock> {
+        make_dir(&self.dir)?;
+        FileLock::wait(&self.dir.join("lock"))
+    }
 }
 
-fn state_dir() -> PathBuf {
-    target_dir().join("clusters/up")
-}
-
-fn lock() -> Result<FileLock> {
-    make_dir(&state_dir())?;
-    FileLock::wait(&target_dir().join("clusters/up.lock"))
-}
-
-fn start(name: &str) -> Result<()> {
-    let dir = state_dir().join(name);
-    if dir.join("state").is_file() && Status::read(&dir)?.running {
+fn start(dir: &Path) -> Result<()> {
+    if dir.join("state").is_file() && Status::read(dir)?.running {
         return Ok(());
     }
-    fs::remove_dir_all(&dir).ok();
-    let node = Node::prepare(ClusterOptions::new(name), &dir)?;
-    let pid = node.program.start_detached()?;
+    fs::remove_dir_all(dir).ok();
+    let node = Node::prepare(ClusterOptions::new(name_of(dir)), dir)?;
+    let process = node.program.start_detached()?;
+    let pid = process.id();
     // Before the wait for health, so that `down` finds it also where this wait is interrupted.
     let internal_port = node.ports.internal.number();
     let (bootstrap, cluster_id) = (node.bootstrap(), &node.cluster_id);
@@ -105,7 +120,14 @@ fn start(name: &str) -> Result<()> {
         &dir.join("state"),
         &format!("{pid}\n{bootstrap}\n{cluster_id}\n{internal_port}\n"),
     )?;
-    node.await_health(|| is_broker(pid, &dir))
+    node.await_health(|| !process.has_ended())
+}
+
+fn name_of(dir: &Path) -> String {
+    dir.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Whether that process is the broker of this directory, and not a stranger that got its id.
@@ -150,27 +172,32 @@ impl Status {
             cluster_id: cluster_id.into(),
             running,
             healthy,
-            log: dir.join("broker.log"),
+            dir: dir.to_owned(),
         })
+    }
+
+    /// The broker's log.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.dir.join("broker.log")
     }
 
     /// SIGTERM, and SIGKILL for one that does not heed it.
     fn end(&self) -> Result<()> {
-        let dir = state_dir().join(&self.name);
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return Ok(());
         };
         for signal in [Signal::TERM, Signal::KILL] {
-            if is_broker(self.pid, &dir) {
+            if is_broker(self.pid, &self.dir) {
                 // Fails only where it has ended since.
                 let _ = rustix::process::kill_process(pid, signal);
             }
             let deadline = Instant::now() + STOP_PATIENCE;
-            while is_broker(self.pid, &dir) && Instant::now() < deadline {
+            while is_broker(self.pid, &self.dir) && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
-        match is_broker(self.pid, &dir) {
+        match is_broker(self.pid, &self.dir) {
             true => Err(Error::new(
                 format_args!("ending cluster {}, process {}", self.name, self.pid),
                 "it lives on after SIGKILL",
