@@ -1,0 +1,175 @@
+//! Reading a cluster as a read_committed consumer does, from the beginning to the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::{ClusterView, PartitionView, Seen};
+use crate::error::{Context, Error, Result};
+use crate::journal::{Entry, Journal};
+use crate::kafka::{Connection, Isolation, QUESTION_TIMEOUT};
+use crate::record::Record;
+
+/// The group of readers, which never commits anything.
+const READER: &str = "gtc-chaos-checker";
+
+/// After this long without a record or an end of a partition, a reading has failed.
+const PROGRESS_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Reads all that `topic` shows. Where readers are held back it first waits for up to `settle`: a marker that is
+/// under way is no anomaly, one that does not come is.
+///
+/// # Errors
+/// The cluster does not answer, or has no such topic.
+pub fn read_cluster(connection: &Connection, topic: &str, settle: Duration) -> Result<ClusterView> {
+    let consumer = connection.consumer(Isolation::Committed, READER)?;
+    let every = connection.consumer(Isolation::Uncommitted, READER)?;
+    let mut view = ClusterView {
+        cluster: connection.name.clone(),
+        ..ClusterView::default()
+    };
+    let deadline = Instant::now() + settle;
+    for partition in connection.partitions(topic)? {
+        let mut shown = watermarks(connection, (&consumer, &every), (topic, partition))?;
+        while shown.stable < shown.high && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(200));
+            shown = watermarks(connection, (&consumer, &every), (topic, partition))?;
+        }
+        view.partitions.insert(partition, shown);
+    }
+    read_records(&consumer, topic, &mut view)?;
+    Ok(view)
+}
+
+fn watermarks(
+    connection: &Connection,
+    (committed, every): (&BaseConsumer, &BaseConsumer),
+    (topic, partition): (&str, i32),
+) -> Result<PartitionView> {
+    let ask = |consumer: &BaseConsumer| {
+        consumer
+            .fetch_watermarks(topic, partition, QUESTION_TIMEOUT)
+            .context(format!(
+                "{}: ask for the end of {topic}/{partition}",
+                connection.name
+            ))
+    };
+    let (_, stable) = ask(committed)?;
+    let (_, high) = ask(every)?;
+    // Asked one after the other: a commit in between moves the second only.
+    Ok(PartitionView {
+        records: Vec::new(),
+        stable,
+        high: high.max(stable),
+    })
+}
+
+fn read_records(consumer: &BaseConsumer, topic: &str, view: &mut ClusterView) -> Result<()> {
+    let doing = format!("{}: read {topic}", view.cluster);
+    let mut list = TopicPartitionList::new();
+    for partition in view.partitions.keys() {
+        list.add_partition_offset(topic, *partition, Offset::Beginning)
+            .context(&doing)?;
+    }
+    consumer.assign(&list).context(&doing)?;
+    let mut unread: BTreeSet<i32> = view.partitions.keys().copied().collect();
+    let mut last_progress = Instant::now();
+    while !unread.is_empty() {
+        match consumer.poll(Duration::from_millis(200)) {
+            Some(Ok(message)) => {
+                if let Some(shown) = view.partitions.get_mut(&message.partition()) {
+                    shown.records.push(seen(&message));
+                }
+            }
+            Some(Err(KafkaError::PartitionEOF(partition))) => {
+                unread.remove(&partition);
+            }
+            // Errors of transport heal by themselves, or else no progress is made.
+            Some(Err(_)) | None => {
+                if last_progress.elapsed() > PROGRESS_TIMEOUT {
+                    return Err(Error::new(format!(
+                        "{doing}: no end of partitions {unread:?}"
+                    )));
+                }
+                continue;
+            }
+        }
+        last_progress = Instant::now();
+    }
+    Ok(())
+}
+
+fn seen(message: &BorrowedMessage<'_>) -> Seen {
+    let headers = message.headers().map_or_else(Vec::new, |headers| {
+        let owned = |header: rdkafka::message::Header<'_, &[u8]>| {
+            (header.key.to_owned(), header.value.map(<[u8]>::to_vec))
+        };
+        headers.iter().map(owned).collect()
+    });
+    let record = Record {
+        partition: message.partition(),
+        key: message.key().map(<[u8]>::to_vec),
+        value: message.payload().map(<[u8]>::to_vec),
+        headers,
+        timestamp_ms: message.timestamp().to_millis().unwrap_or(-1),
+    };
+    Seen {
+        id: record.id(),
+        digest: record.digest(),
+        offset: message.offset(),
+    }
+}
+
+/// The committed offsets of `group`.
+///
+/// # Errors
+/// The cluster does not answer; also when offsets of an open transaction hold the answer back.
+pub fn group_offsets(
+    connection: &Connection,
+    topic: &str,
+    group: &str,
+) -> Result<BTreeMap<i32, Option<i64>>> {
+    let doing = format!("{}: ask where group {group} stands", connection.name);
+    let consumer = connection.consumer(Isolation::Committed, group)?;
+    let mut list = TopicPartitionList::new();
+    for partition in connection.partitions(topic)? {
+        list.add_partition(topic, partition);
+    }
+    let committed = consumer
+        .committed_offsets(list, QUESTION_TIMEOUT)
+        .context(&doing)?;
+    let mut offsets = BTreeMap::new();
+    for element in committed.elements() {
+        element.error().context(&doing)?;
+        let offset = match element.offset() {
+            Offset::Offset(offset) => Some(offset),
+            _ => None,
+        };
+        offsets.insert(element.partition(), offset);
+    }
+    Ok(offsets)
+}
+
+/// A journal made of what the origin itself shows, for clusters whose loader kept none.
+#[must_use]
+pub fn journal_of(view: &ClusterView) -> Journal {
+    let mut journal = Journal::new(view.cluster.clone());
+    for (partition, shown) in &view.partitions {
+        let entry = |seen: &Seen| {
+            let (digest, offset) = (seen.digest, seen.offset);
+            Some(Entry {
+                id: seen.id.clone()?,
+                digest,
+                offset,
+            })
+        };
+        journal
+            .partitions
+            .insert(*partition, shown.records.iter().filter_map(entry).collect());
+    }
+    journal
+}
