@@ -1,6 +1,6 @@
 //! The loader: a plain producer that keeps a journal of what was acknowledged.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rdkafka::ClientContext;
@@ -24,9 +24,37 @@ pub enum Ending {
 
 type Acknowledged = std::result::Result<(i32, Entry), String>;
 
-/// Collects the answers of one producer.
+/// Collects the answers of one producer, which arrive on a thread of its own.
 #[derive(Clone, Default)]
-struct Deliveries(Arc<Mutex<Vec<Acknowledged>>>);
+struct Deliveries(Arc<(Mutex<Vec<Acknowledged>>, Condvar)>);
+
+impl Deliveries {
+    fn add(&self, answer: Acknowledged) {
+        let (answers, arrived) = &*self.0;
+        answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(answer);
+        arrived.notify_all();
+    }
+
+    /// Takes `count` answers: `flush` returns when librdkafka has handed out the last one, and that is before the
+    /// callback has run.
+    fn take(&self, count: usize) -> Result<Vec<Acknowledged>> {
+        let (answers, arrived) = &*self.0;
+        let answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut answers, timeout) = arrived
+            .wait_timeout_while(answers, QUESTION_TIMEOUT, |answers| answers.len() < count)
+            .unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() {
+            let have = answers.len();
+            return Err(Error::new(format!(
+                "{have} of {count} records were answered in time"
+            )));
+        }
+        Ok(std::mem::take(&mut *answers))
+    }
+}
 
 impl ClientContext for Deliveries {}
 
@@ -46,10 +74,7 @@ impl ProducerContext for Deliveries {
             )),
             Err((error, _)) => Err(format!("record {id}: {error}")),
         };
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .push(answer);
+        self.add(answer);
     }
 }
 
@@ -148,10 +173,12 @@ impl Loader {
                 journal.sort();
             }
             Ending::Abort => {
-                self.write(records)?;
+                // A record that the broker refuses holds others back until the abort purges them.
+                self.send_all(records)?;
                 self.producer
                     .abort_transaction(QUESTION_TIMEOUT)
                     .context(&doing)?;
+                self.deliveries.take(records.len())?;
             }
         }
         Ok(())
@@ -169,18 +196,17 @@ impl Loader {
     }
 
     fn write(&self, records: &[Record]) -> Result<Vec<Acknowledged>> {
+        self.send_all(records)?;
+        self.deliveries.take(records.len())
+    }
+
+    fn send_all(&self, records: &[Record]) -> Result<()> {
         for record in records {
             self.send(record)?;
         }
         self.producer
             .flush(QUESTION_TIMEOUT)
-            .context(format!("{}: wait for the acknowledgements", self.name))?;
-        let mut answers = self
-            .deliveries
-            .0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        Ok(std::mem::take(&mut *answers))
+            .context(format!("{}: wait for the acknowledgements", self.name))
     }
 
     fn send(&self, record: &Record) -> Result<()> {

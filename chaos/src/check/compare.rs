@@ -107,12 +107,11 @@ fn walk<'a>(
             continue;
         };
         let expected = &index.expected[at];
+        let place = row.place();
         let mut tell = |what: &str| {
             named.push(format!(
-                "{}: {what} {} at {}",
-                row.place(),
-                expected.entry.id,
-                seen.offset
+                "{place}: {what} {} at {}",
+                expected.entry.id, seen.offset
             ));
         };
         copies[at] += 1;
