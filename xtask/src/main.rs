@@ -1,5 +1,164 @@
-//! xtask
+//! The one door to everything a developer does here: `cargo xtask --help`.
 
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod clusters;
+mod command;
+mod help;
+mod prerequisites;
+mod test_run;
+
+use std::process::ExitCode;
+
+use command::{Failure, Step, cargo};
+use prerequisites::{Need, require};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let Some((name, rest)) = arguments.split_first() else {
+        return Err(Failure::usage(format!(
+            "say what to do\n\n{}",
+            help::OVERVIEW
+        )));
+    };
+    if matches!(name.as_str(), "help" | "--help" | "-h") {
+        println!(
+            "{}",
+            rest.first()
+                .and_then(|name| help::of(name))
+                .unwrap_or(help::OVERVIEW)
+        );
+        return Ok(());
+    }
+    let Some(text) = help::of(name) else {
+        return Err(Failure::usage(format!(
+            "there is no `{name}`\n\n{}",
+            help::OVERVIEW
+        )));
+    };
+    // Only as the first word: later ones are for the program that is called.
+    if rest
+        .first()
+        .is_some_and(|word| matches!(word.as_str(), "--help" | "-h"))
+    {
+        println!("{text}");
+        return Ok(());
+    }
+    match name.as_str() {
+        "demo" => demo(rest),
+        "test" => test_run::test(rest),
+        "verify" => refuse_arguments(name, rest).and_then(|()| verify()),
+        "fix" => refuse_arguments(name, rest).and_then(|()| fix()),
+        "clusters" => clusters::run(rest),
+        _ => bench(rest),
+    }
+}
+
+fn demo(arguments: &[String]) -> Result<(), Failure> {
+    require(&[Need::Build, Need::Clusters])?;
+    // The demo looks for the program gtc beside itself.
+    Step::new(
+        "build",
+        cargo(&["build", "--release", "-p", "gtc-cli", "-p", "gtc-chaos"]),
+    )
+    .run()?;
+    let mut demo = cargo(&[
+        "run",
+        "--quiet",
+        "--release",
+        "-p",
+        "gtc-chaos",
+        "--bin",
+        "demo",
+        "--",
+    ]);
+    demo.args(arguments);
+    Step::new("demo", demo).run()
+}
+
+fn bench(arguments: &[String]) -> Result<(), Failure> {
+    const NAMES: [&str; 4] = ["commit", "core", "log", "recovery"];
+    let name = arguments.first().map(String::as_str).unwrap_or_default();
+    if !NAMES.contains(&name) {
+        let cause = format!(
+            "there is no benchmark `{name}`; choose one of {}",
+            NAMES.join(", ")
+        );
+        return Err(Failure::usage(cause));
+    }
+    require(&[Need::Build, Need::Clusters])?;
+    let mut bench = cargo(&["run", "--quiet", "--release", "-p", "gtc-bench", "--"]);
+    bench.args(arguments);
+    Step::new("bench", bench).run()
+}
+
+/// Everything that can be checked without a cluster; it changes nothing outside of `target/`.
+fn verify() -> Result<(), Failure> {
+    require(&[Need::Build])?;
+    check()?;
+    Step::new(
+        "house",
+        cargo(&["test", "--quiet", "-p", "xtask", "--test", "house"]),
+    )
+    .run()
+}
+
+/// The checks that are no tests.
+fn check() -> Result<(), Failure> {
+    Step::new("format", cargo(&["fmt", "--all", "--check"]))
+        .remedy("run `cargo xtask fix`")
+        .run()?;
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--quiet",
+    ];
+    let mut clippy = cargo(&clippy);
+    clippy.args(["--", "-D", "warnings"]);
+    Step::new("clippy", clippy)
+        .remedy("run `cargo xtask fix`, then mend the rest")
+        .run()?;
+    let mut doc = cargo(&[
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--all-features",
+        "--quiet",
+    ]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    Step::new("documentation", doc).run()
+}
+
+fn fix() -> Result<(), Failure> {
+    let mut clippy = cargo(&[
+        "clippy",
+        "--fix",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+    ]);
+    clippy.args(["--allow-dirty", "--allow-staged"]);
+    Step::new("clippy", clippy).run()?;
+    Step::new("format", cargo(&["fmt", "--all"])).run()
+}
+
+fn refuse_arguments(name: &str, arguments: &[String]) -> Result<(), Failure> {
+    match arguments.first() {
+        None => Ok(()),
+        Some(word) => Err(Failure::usage(format!(
+            "`{name}` takes no arguments, but got `{word}`"
+        ))),
+    }
+}

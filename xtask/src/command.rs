@@ -1,0 +1,115 @@
+//! Calling other programs, step by step.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+/// Why xtask ends without success.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    text: String,
+    exit_code: u8,
+}
+
+impl Failure {
+    /// Something did not work.
+    pub(crate) fn new(text: impl fmt::Display) -> Self {
+        Self {
+            text: text.to_string(),
+            exit_code: 1,
+        }
+    }
+
+    /// The command line makes no sense.
+    pub(crate) fn usage(text: impl fmt::Display) -> Self {
+        Self {
+            text: text.to_string(),
+            exit_code: 2,
+        }
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<gtc_clusters::Error> for Failure {
+    fn from(error: gtc_clusters::Error) -> Self {
+        Self::new(error)
+    }
+}
+
+/// The cargo that called us, in the root of the workspace.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A program to call, with a name to report it by.
+#[derive(Debug)]
+pub(crate) struct Step {
+    name: &'static str,
+    command: Command,
+    remedy: &'static str,
+}
+
+impl Step {
+    pub(crate) fn new(name: &'static str, command: Command) -> Self {
+        Self {
+            name,
+            command,
+            remedy: "see what it printed",
+        }
+    }
+
+    /// What to do when it fails.
+    pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
+        self.remedy = remedy;
+        self
+    }
+
+    /// Runs it with our own output, and says how long it took.
+    pub(crate) fn run(mut self) -> Result<(), Failure> {
+        let start = Instant::now();
+        eprintln!("xtask: {} ...", self.name);
+        let status = self.command.status();
+        let status =
+            status.map_err(|cause| Failure::new(format!("{}: {cause}", self.describe())))?;
+        if !status.success() {
+            let (command, remedy) = (self.describe(), self.remedy);
+            return Err(Failure::new(format!(
+                "{command} ended with {status}: {remedy}"
+            )));
+        }
+        report(self.name, start);
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let arguments: Vec<_> = self
+            .command
+            .get_args()
+            .map(|argument| argument.to_string_lossy())
+            .collect();
+        format!("{}: `cargo {}`", self.name, arguments.join(" "))
+    }
+}
+
+/// Says how long a step took.
+pub(crate) fn report(name: &str, start: Instant) {
+    eprintln!("xtask: {name} took {:.1} s", start.elapsed().as_secs_f64());
+}

@@ -1,0 +1,71 @@
+//! What `--help` prints.
+
+pub(crate) const OVERVIEW: &str = "\
+cargo xtask: the one door
+
+  demo [ARGS]                  three real clusters, flights, kills, and an independent check
+  test [ARGS]                  verify, then every test; ARGS go to `cargo test`
+  verify                       format, clippy, documentation, tests of the house; never writes
+  fix                          repairs what can be repaired: clippy --fix, format
+  clusters up [N]|down|status  stock Kafka clusters that outlive this command
+  bench NAME [ARGS]            commit, core, log or recovery
+
+`cargo xtask COMMAND --help` says more.";
+
+/// The text for one command.
+pub(crate) fn of(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "demo" => DEMO,
+        "test" => TEST,
+        "verify" => VERIFY,
+        "fix" => FIX,
+        "clusters" => CLUSTERS,
+        "bench" => BENCH,
+        _ => return None,
+    })
+}
+
+const DEMO: &str = "\
+cargo xtask demo [ARGS]
+
+Starts three stock Kafka clusters, fans real flight records out to two of them while gtc and a
+broker are killed with SIGKILL, and checks the result with consumers that know nothing of gtc.
+Exits non-zero if anything is missing, duplicated, out of order or torn.
+
+ARGS go to the demo; `cargo xtask demo -- --help` lists them.";
+
+const TEST: &str = "\
+cargo xtask test [ARGS]
+
+Checks the prerequisites, does what `verify` does, then runs the tests of the whole workspace,
+many of them on real brokers, and says how long each step took. The last line is the sum over all
+test programs. ARGS go to `cargo test`, such as `-p gtc` or the name of a test.";
+
+const VERIFY: &str = "\
+cargo xtask verify
+
+Checks the format, clippy and the documentation, all without warnings, and the house rules: which
+crate may depend on which, no unsafe code, no clock in the core, no file that has grown too long.
+Changes nothing outside of target/.";
+
+const FIX: &str = "\
+cargo xtask fix
+
+Applies what clippy can repair by itself, and formats. Works on uncommitted files too.";
+
+const CLUSTERS: &str = "\
+cargo xtask clusters up [N]   start N clusters of one node each (2 if not said), and keep them
+cargo xtask clusters down     end them and remove their data
+cargo xtask clusters status   name, process, address and health of each
+
+They live under target/clusters/up, with the broker's log in NAME/broker.log, until `down`.";
+
+const BENCH: &str = "\
+cargo xtask bench NAME [ARGS]
+
+  commit     latency and throughput of global transactions on real clusters
+  core       the protocol's state machine alone
+  log        the file log against the disk
+  recovery   reading a log of a million records
+
+ARGS go to the benchmark.";

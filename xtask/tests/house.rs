@@ -1,0 +1,205 @@
+//! The rules of the house that neither the compiler nor clippy checks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const LONGEST_FILE_LINES: usize = 600;
+
+/// Which crates of this workspace a crate may use, in its product and, in addition, in its tests.
+/// Everything flows from the core outwards; the judges of the product know nothing of it.
+const DIRECTION: &[(&str, &[&str], &[&str])] = &[
+    ("gtc-core", &[], &[]),
+    ("gtc", &["gtc-core"], &["gtc-clusters"]),
+    ("gtc-cli", &["gtc", "gtc-core"], &["gtc-clusters"]),
+    ("gtc-clusters", &[], &[]),
+    ("gtc-chaos", &["gtc-clusters"], &[]),
+    ("gtc-bench", &["gtc", "gtc-core", "gtc-clusters"], &[]),
+    ("xtask", &["gtc-clusters"], &[]),
+];
+
+/// What the core may use from outside.
+const CORE_DEPENDENCIES: &[&str] = &["crc"];
+
+/// A pure state machine has no clock, no chance and no world.
+const FORBIDDEN_IN_CORE: &[&str] = &[
+    "std::time",
+    "rand::",
+    "getrandom",
+    "std::thread",
+    "std::net",
+    "std::fs",
+    "std::env",
+];
+
+struct Package {
+    name: String,
+    dir: PathBuf,
+    targets: Vec<(String, PathBuf)>,
+    dependencies: Vec<(String, bool)>,
+}
+
+fn packages() -> Vec<Package> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages: Vec<Package> = array(&metadata, "packages").map(package).collect();
+    assert!(
+        packages.len() >= DIRECTION.len(),
+        "cargo metadata shows too few crates"
+    );
+    packages
+}
+
+fn package(value: &Value) -> Package {
+    let manifest = PathBuf::from(text(value, "manifest_path"));
+    let kind = |target: &Value| target["kind"][0].as_str().unwrap().to_string();
+    Package {
+        name: text(value, "name"),
+        dir: manifest.parent().unwrap().to_owned(),
+        targets: array(value, "targets")
+            .map(|target| (kind(target), PathBuf::from(text(target, "src_path"))))
+            .collect(),
+        dependencies: array(value, "dependencies")
+            .map(|dependency| (text(dependency, "name"), dependency["kind"] == "dev"))
+            .collect(),
+    }
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value[key]
+        .as_array()
+        .unwrap_or_else(|| panic!("{key} in cargo metadata"))
+        .iter()
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("{key} in cargo metadata"))
+        .to_string()
+}
+
+/// All Rust files below a directory, without what cargo has built.
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn dependencies_point_from_the_core_outwards_only() {
+    let packages = packages();
+    let ours: BTreeSet<&str> = packages
+        .iter()
+        .map(|package| package.name.as_str())
+        .collect();
+    for package in &packages {
+        let name = package.name.as_str();
+        let (_, product, tests) = DIRECTION
+            .iter()
+            .find(|(known, _, _)| *known == name)
+            .unwrap_or_else(|| panic!("place the new crate {name} in DIRECTION"));
+        for (dependency, in_tests) in &package.dependencies {
+            let dependency = dependency.as_str();
+            let allowed = product.contains(&dependency) || *in_tests && tests.contains(&dependency);
+            assert!(
+                !ours.contains(dependency) || allowed,
+                "{name} must not use {dependency}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_core_needs_nothing_but_its_checksum() {
+    let packages = packages();
+    let core = packages
+        .iter()
+        .find(|package| package.name == "gtc-core")
+        .unwrap();
+    let product: Vec<&str> = core
+        .dependencies
+        .iter()
+        .filter(|(_, in_tests)| !in_tests)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(product, CORE_DEPENDENCIES);
+}
+
+#[test]
+fn the_core_has_no_clock_no_chance_and_no_world() {
+    let packages = packages();
+    let core = packages
+        .iter()
+        .find(|package| package.name == "gtc-core")
+        .unwrap();
+    let files = rust_files(&core.dir.join("src"));
+    assert!(!files.is_empty());
+    for file in files {
+        let source = read(&file);
+        for word in FORBIDDEN_IN_CORE {
+            assert!(!source.contains(word), "{} uses {word}", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_crate_root_forbids_unsafe_code() {
+    for package in packages() {
+        let roots = package
+            .targets
+            .iter()
+            .filter(|(kind, _)| matches!(kind.as_str(), "lib" | "bin" | "example" | "bench"));
+        for (_, root) in roots {
+            let forbidden = read(root).contains("#![forbid(unsafe_code)]");
+            assert!(
+                forbidden,
+                "{} lacks #![forbid(unsafe_code)]",
+                root.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn no_file_grows_too_long() {
+    for package in packages() {
+        for file in rust_files(&package.dir) {
+            let lines = read(&file).lines().count();
+            let path = file.display();
+            assert!(
+                lines <= LONGEST_FILE_LINES,
+                "{path} has {lines} lines, of {LONGEST_FILE_LINES} at most: split it by subject"
+            );
+        }
+    }
+}
