@@ -18,8 +18,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         ["down"] => down(),
         ["status"] => status(),
         _ => Err(Failure::usage(format!(
-            "`clusters {}` is not known\n\n{}",
-            words.join(" "),
+            "say up, down or status\n\n{}",
             help::of("clusters").unwrap_or_default()
         ))),
     }

@@ -82,7 +82,12 @@ fn demo(arguments: &[String]) -> Result<(), Failure> {
         "demo",
         "--",
     ]);
-    demo.args(arguments);
+    // A first `--` only kept `--help` from xtask.
+    demo.args(
+        arguments
+            .strip_prefix(&["--".to_string()])
+            .unwrap_or(arguments),
+    );
     Step::new("demo", demo).run()
 }
 
