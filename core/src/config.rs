@@ -53,6 +53,8 @@ pub struct Limits {
     pub outcomes_max: usize,
     /// How long a caller waits for a slot.
     pub enlist_timeout: Duration,
+    /// How long after its decision a caller waits at most for the last acknowledgement.
+    pub report_timeout: Duration,
     /// How long a slot stays open unused.
     pub slot_idle: Duration,
     /// How often open transactions are listed (R8).
@@ -71,6 +73,7 @@ impl Default for Limits {
             key_bytes_max: 1024,
             outcomes_max: 100_000,
             enlist_timeout: Duration::from_secs(30),
+            report_timeout: Duration::from_secs(60),
             slot_idle: Duration::from_secs(600),
             sweep_interval: Duration::from_secs(60),
             names_per_record: 16,

@@ -243,6 +243,15 @@ pub enum Event {
     },
     /// An open branch of another log was seen for the first time.
     Foreign(ForeignBranch),
+    /// An operator's request to end a branch of another log was carried out, or failed and why.
+    ForeignResolved {
+        /// The participant.
+        participant: ParticipantId,
+        /// The branch's transactional.id.
+        transactional_id: Arc<str>,
+        /// The error, for people.
+        error: Option<String>,
+    },
     /// After `Close`: nothing is under way any more, or what is left waits for a participant.
     Drained,
     /// The coordinator stopped; every open caller was told in doubt or aborted before.

@@ -25,17 +25,24 @@ extern crate alloc;
 extern crate std;
 
 mod action;
+mod backoff;
 mod config;
+mod coordinator;
+mod ending;
 mod event;
 mod evidence;
 mod identity;
+mod ledger;
 mod record;
 mod request;
 mod response;
 mod time;
+mod timers;
+mod vote;
 
 pub use action::{Action, Durability, Output, WaitReason, Writer};
 pub use config::{Backoff, Config, ConfigError, Limits, ParticipantConfig};
+pub use coordinator::{Coordinator, Counters, SlotCounts};
 pub use event::{
     AbortReason, BranchView, Event, ForeignBranch, HeuristicBranch, HeuristicKind, Outcome,
     ParticipantStatus, Refusal, Reuse, StopReason, TransactionState, TransactionView,
@@ -48,6 +55,7 @@ pub use identity::{
     ActionId, BranchIdentity, Incarnation, LogId, ParticipantId, ProducerIdentity, SlotId,
     SlotName, TransactionId, VersionClass,
 };
+pub use ledger::{KnownOutcome, Ledger};
 pub use record::{DecidedBranch, RECORD_VERSION, Record, RecordError};
 pub use request::{Accepted, CommitReturn, Decision, Request};
 pub use response::{AppendFailure, ConnectReport, Response, SlotFailure};

@@ -53,6 +53,8 @@ pub enum Record {
         first: u32,
         /// How many.
         count: u32,
+        /// When, in milliseconds since the Unix epoch.
+        unix_ms: u64,
     },
     /// The cluster no longer lists any slot name of this incarnation and participant (R6).
     NamesGone {

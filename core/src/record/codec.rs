@@ -59,12 +59,14 @@ fn fields(record: &Record, out: &mut Writer) {
             participant,
             first,
             count,
+            unix_ms,
         } => {
             out.u8(kind::NAMES);
             out.u32(incarnation.0);
             out.bytes(participant.as_bytes());
             out.u32(*first);
             out.u32(*count);
+            out.u64(*unix_ms);
         }
         Record::NamesGone {
             incarnation,
@@ -207,6 +209,7 @@ fn read_fields(kind: u8, from: &mut Reader<'_>) -> Result<Record, RecordError> {
             participant: from.text("participant")?,
             first: from.u32()?,
             count: from.u32()?,
+            unix_ms: from.u64()?,
         },
         kind::NAMES_GONE => Record::NamesGone {
             incarnation: Incarnation(from.u32()?),

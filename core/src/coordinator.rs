@@ -1,0 +1,383 @@
+//! The coordinator: the state machine behind "step, then drain".
+
+mod complete;
+mod invariants;
+mod journal;
+mod operator;
+mod own;
+mod pool;
+mod start;
+mod state;
+mod sweep;
+mod transact;
+mod views;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::action::{Action, Output, WaitReason};
+use crate::backoff::Jitter;
+use crate::config::{Config, ConfigError};
+use crate::event::{Event, ForeignBranch, Refusal, StopReason};
+use crate::identity::{ActionId, Incarnation, ParticipantId, SlotId, TransactionId};
+use crate::ledger::Ledger;
+use crate::request::{Accepted, Decision, Request};
+use crate::response::Response;
+use crate::time::Now;
+use crate::timers::{Timer, Timers};
+
+use journal::{Held, Purpose};
+use state::{BranchAt, Participant, Transaction};
+
+pub use views::{Counters, SlotCounts};
+
+/// What an action was for; its response is given to that.
+#[derive(Clone, Debug)]
+enum Pending {
+    Append(Vec<crate::Record>, Purpose),
+    Checkpoint,
+    Connect(ParticipantId),
+    Probe(ParticipantId),
+    List(ParticipantId),
+    FenceOrphan(ParticipantId),
+    OpenSlot(ParticipantId, SlotId),
+    VerifySlot(ParticipantId, SlotId),
+    CloseSlot(ParticipantId, SlotId),
+    Prepare(BranchAt),
+    EndBranch(BranchAt),
+    InquireBranch(BranchAt),
+    InspectOwn(BranchAt),
+    InquireForeign(ParticipantId, Arc<str>, Decision),
+    EndForeign(ParticipantId, Arc<str>),
+}
+
+/// The coordinator's own state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The incarnation record is not durable yet.
+    Starting,
+    Running,
+    /// Nothing new is accepted.
+    Closing {
+        drained: bool,
+    },
+    Stopped(StopReason),
+}
+
+/// The coordinator of global transactions. See the crate's page for the calling contract.
+#[derive(Clone, Debug)]
+pub struct Coordinator {
+    config: Config,
+    ledger: Ledger,
+    incarnation: Incarnation,
+    phase: Phase,
+    participants: Vec<Participant>,
+    transactions: BTreeMap<TransactionId, Transaction>,
+    next_sequence: u64,
+    next_action: u64,
+    next_slot: u32,
+    pending: BTreeMap<ActionId, Pending>,
+    appends: usize,
+    held: Held,
+    outputs: VecDeque<Output>,
+    timers: Timers,
+    jitter: Jitter,
+    /// Transactions that the log left open.
+    recovering: BTreeSet<TransactionId>,
+    recovered: bool,
+    /// Own producers whose next branch waits for the one before.
+    own_waiters: VecDeque<BranchAt>,
+    settling: Vec<(ParticipantId, Arc<str>)>,
+    foreign: BTreeMap<(ParticipantId, Arc<str>), ForeignBranch>,
+    counters: Counters,
+}
+
+impl Coordinator {
+    /// A coordinator that goes on where the ledger's records end. Drain it at once.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for names, numbers or limits that cannot work.
+    pub fn new(config: Config, mut ledger: Ledger, now: Now) -> Result<Self, ConfigError> {
+        validate(&config)?;
+        ledger.set_outcomes_max(config.limits.outcomes_max);
+        let incarnation = ledger.incarnation.0.checked_add(1).map(Incarnation);
+        let incarnation = incarnation
+            .ok_or_else(|| ConfigError("the log has used up every incarnation number".into()))?;
+        let participants = config.participants.iter();
+        let mut coordinator = Self {
+            participants: participants
+                .map(|p| Participant::new(p.name.as_str().into()))
+                .collect(),
+            jitter: Jitter::new(config.seed),
+            config,
+            ledger,
+            incarnation,
+            phase: Phase::Starting,
+            transactions: BTreeMap::new(),
+            next_sequence: 1,
+            next_action: 1,
+            next_slot: 1,
+            pending: BTreeMap::new(),
+            appends: 0,
+            held: Held::default(),
+            outputs: VecDeque::new(),
+            timers: Timers::default(),
+            recovering: BTreeSet::new(),
+            recovered: false,
+            own_waiters: VecDeque::new(),
+            settling: Vec::new(),
+            foreign: BTreeMap::new(),
+            counters: Counters::default(),
+        };
+        coordinator.append_started(now);
+        Ok(coordinator)
+    }
+
+    /// Takes a request in.
+    ///
+    /// # Errors
+    /// [`Refusal`]: nothing was changed, and no event follows.
+    pub fn handle_request(&mut self, request: Request, now: Now) -> Result<Accepted, Refusal> {
+        if let Phase::Stopped(reason) = &self.phase {
+            return Err(Refusal::Stopped(reason.clone()));
+        }
+        let accepted = self.dispatch_request(request, now)?;
+        self.after_step();
+        Ok(accepted)
+    }
+
+    fn dispatch_request(&mut self, request: Request, now: Now) -> Result<Accepted, Refusal> {
+        match request {
+            Request::Begin { key, timeout } => self.begin(key, timeout, now),
+            Request::Enlist {
+                transaction,
+                participant,
+            } => self.enlist(transaction, participant, now),
+            Request::EnlistOwn {
+                transaction,
+                participant,
+                transactional_id,
+                version_class,
+            } => self.enlist_own(
+                (transaction, participant),
+                transactional_id,
+                version_class,
+                now,
+            ),
+            Request::Commit {
+                transaction,
+                report,
+            } => self.commit(transaction, report, now),
+            Request::Abort {
+                transaction,
+                reason,
+            } => self.abort(transaction, reason, now),
+            Request::Settle {
+                participant,
+                transactional_id,
+            } => self.settle(participant, transactional_id, now),
+            Request::Resolve {
+                transaction,
+                decision,
+            } => self.resolve(transaction, decision, now),
+            Request::ResolveForeign {
+                participant,
+                transactional_id,
+                decision,
+            } => self.resolve_foreign(participant, transactional_id, decision),
+            Request::Forget { transaction } => self.forget(transaction),
+            Request::Close => self.close(now),
+        }
+    }
+
+    /// Takes the response to an action in. Late, repeated and unknown ones are counted and ignored.
+    pub fn handle_response(&mut self, id: ActionId, response: Response, now: Now) {
+        if matches!(self.phase, Phase::Stopped(_)) {
+            self.counters.late_responses += 1;
+            return;
+        }
+        match self.pending.remove(&id) {
+            Some(pending) => self.dispatch_response(pending, response, now),
+            None => self.counters.late_responses += 1,
+        }
+        self.after_step();
+    }
+
+    fn dispatch_response(&mut self, pending: Pending, response: Response, now: Now) {
+        match (pending, response) {
+            (Pending::Append(records, purpose), Response::Appended) => {
+                self.appended(records, purpose, now);
+            }
+            (Pending::Append(_, purpose), Response::AppendFailed(failure)) => {
+                self.append_failed(purpose, failure, now);
+            }
+            (Pending::Checkpoint, Response::Appended) => self.checkpointed(),
+            (Pending::Checkpoint, Response::AppendFailed(failure)) => {
+                self.checkpoint_failed(failure, now);
+            }
+            (Pending::Connect(p), Response::Connected(report)) => self.connected(p, report, now),
+            (Pending::Connect(p), Response::ConnectFailed(why)) => self.cycle_failed(p, why, now),
+            (Pending::Probe(p), Response::Ended(answer)) => self.probed(p, answer, now),
+            (Pending::List(p), Response::Listed(listing)) => self.listed(p, &listing, now),
+            (Pending::FenceOrphan(p), Response::Ended(answer)) => {
+                self.orphan_fenced(p, &answer, now);
+            }
+            (
+                Pending::OpenSlot(p, slot),
+                Response::SlotOpened {
+                    producer,
+                    condition,
+                },
+            ) => {
+                self.slot_opened((p, slot), producer, condition, now);
+            }
+            (Pending::OpenSlot(p, slot), Response::SlotFailed(failure)) => {
+                self.slot_failed(p, slot, failure, now);
+            }
+            (Pending::VerifySlot(p, slot), Response::SlotVerified(condition)) => {
+                self.slot_verified(p, slot, condition, now);
+            }
+            (Pending::CloseSlot(p, slot), Response::SlotClosed) => self.slot_closed(p, slot, now),
+            (Pending::Prepare(at), Response::Prepared(report)) => self.prepared(at, &report, now),
+            (Pending::EndBranch(at), Response::Ended(answer)) => {
+                self.branch_answered(at, &answer, now)
+            }
+            (Pending::InquireBranch(at), Response::Inquired(inquiry)) => {
+                self.branch_inquired(at, &inquiry, now);
+            }
+            (Pending::InspectOwn(at), Response::Inquired(inquiry)) => {
+                self.own_inspected(at, inquiry, now);
+            }
+            (Pending::InquireForeign(p, id, decision), Response::Inquired(inquiry)) => {
+                self.foreign_inquired((p, id), decision, &inquiry);
+            }
+            (Pending::EndForeign(p, id), Response::Ended(answer)) => {
+                self.foreign_ended((p, id), answer);
+            }
+            // A response of another kind than its action asks for is a fault of the driver.
+            (pending, _) => self.mismatched(pending, now),
+        }
+    }
+
+    /// The driver broke the contract: nothing it says about this action counts, so stop.
+    fn mismatched(&mut self, pending: Pending, now: Now) {
+        let reason = format!("the driver answered {pending:?} with a response of another kind");
+        self.stop(StopReason::LogFailed(reason), now);
+    }
+
+    /// Does what is due. Calling it early or often does no harm.
+    pub fn handle_timeout(&mut self, now: Now) {
+        while let Some(timer) = self.timers.pop_due(now.monotonic) {
+            match timer {
+                Timer::Deadline(id) => self.deadline_passed(id, now),
+                Timer::Enlist(id, index) => self.enlist_timed_out((id, index)),
+                Timer::Branch(id, index) => self.run_step((id, index), now),
+                Timer::Completion(id) => self.append_completion(id),
+                Timer::Participant(p) => self.begin_cycle(p),
+                Timer::Slots(p) => self.serve_waiters(p, now),
+                Timer::Idle(p) => self.close_idle_slots(p, now),
+            }
+        }
+        self.after_step();
+    }
+
+    /// The next output. Call it until it returns [`Output::Wait`].
+    #[must_use]
+    pub fn poll_output(&mut self) -> Output {
+        self.outputs
+            .pop_front()
+            .unwrap_or_else(|| match self.timers.next() {
+                Some((at, reason)) => Output::Wait(Some(at), reason),
+                None => Output::Wait(None, WaitReason::Input),
+            })
+    }
+
+    fn act(&mut self, action: Action, pending: Pending) {
+        let id = ActionId(self.next_action);
+        self.next_action += 1;
+        self.pending.insert(id, pending);
+        self.outputs.push_back(Output::Action(id, action));
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    fn participant(&self, id: ParticipantId) -> Result<&Participant, Refusal> {
+        self.participants.get(usize::from(id.0)).ok_or_else(|| {
+            Refusal::Config(format!("there is no participant with the number {}", id.0))
+        })
+    }
+
+    fn participant_mut(&mut self, id: ParticipantId) -> &mut Participant {
+        // Every ParticipantId in the state came through `participant`, or from the configuration.
+        &mut self.participants[usize::from(id.0)]
+    }
+
+    fn participant_config(&self, id: ParticipantId) -> &crate::ParticipantConfig {
+        &self.config.participants[usize::from(id.0)]
+    }
+}
+
+fn validate(config: &Config) -> Result<(), ConfigError> {
+    let name_ok = |name: &str| {
+        !name.is_empty()
+            && name.len() <= 64
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
+    let refuse = |why: String| Err(ConfigError(why));
+    if !name_ok(&config.coordinator) {
+        return refuse(format!(
+            "coordinator id {:?}: use 1 to 64 letters, digits, '-' and '_'",
+            config.coordinator
+        ));
+    }
+    if config.participants.len() > usize::from(u16::MAX) {
+        return refuse("more than 65535 participants".into());
+    }
+    let mut seen = BTreeSet::new();
+    for participant in &config.participants {
+        let name = &participant.name;
+        if !name_ok(name) {
+            return refuse(format!(
+                "participant name {name:?}: use 1 to 64 letters, digits, '-' and '_'"
+            ));
+        }
+        if !seen.insert(name) {
+            return refuse(format!("participant {name} is configured twice"));
+        }
+        if participant.slots_max == 0 || participant.names_max < 2 {
+            return refuse(format!(
+                "participant {name}: at least one slot and two slot names"
+            ));
+        }
+        let timeout = u64::try_from(participant.timeout_ms).unwrap_or(0);
+        if u128::from(timeout) <= participant.margin.as_millis() {
+            return refuse(format!(
+                "participant {name}: the transaction time-out of {timeout} ms leaves nothing after \
+                 the safety margin of {} ms; raise the one or lower the other",
+                participant.margin.as_millis()
+            ));
+        }
+    }
+    validate_limits(config)
+}
+
+fn validate_limits(config: &Config) -> Result<(), ConfigError> {
+    let limits = &config.limits;
+    let positive = [
+        ("transactions_max", limits.transactions_max as u64),
+        ("branches_max", limits.branches_max as u64),
+        ("names_per_record", u64::from(limits.names_per_record)),
+        ("checkpoint_bytes", limits.checkpoint_bytes),
+    ];
+    match positive.iter().find(|(_, value)| *value == 0) {
+        Some((name, _)) => Err(ConfigError(format!("{name} must be at least 1"))),
+        None => Ok(()),
+    }
+}

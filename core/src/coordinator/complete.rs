@@ -1,0 +1,511 @@
+//! After the decision: every branch is ended, for as long as it takes, and then the transaction.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::journal::Purpose;
+use super::state::{Branch, BranchAt, BranchState, BranchWriter, State};
+use super::{Coordinator, Pending, Phase};
+use crate::action::{Action, Durability};
+use crate::ending::{Ending, Ground, Step, Verdict};
+use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome};
+use crate::evidence::{EndAnswer, Inquiry};
+use crate::identity::{ParticipantId, SlotId, TransactionId, VersionClass};
+use crate::record::Record;
+use crate::request::Decision;
+use crate::time::Now;
+use crate::timers::Timer;
+
+impl Coordinator {
+    pub(super) fn set_branch(&mut self, (id, index): BranchAt, state: BranchState) {
+        if let Some(transaction) = self.transactions.get_mut(&id) {
+            transaction.branches[index].state = state;
+        }
+    }
+
+    fn branch(&self, (id, index): BranchAt) -> Option<&Branch> {
+        self.transactions.get(&id)?.branches.get(index)
+    }
+
+    /// Does the step at which a branch stands.
+    pub(super) fn run_step(&mut self, at: BranchAt, _now: Now) {
+        let (id, _) = at;
+        let Some(branch) = self.branch(at) else {
+            return;
+        };
+        let ending = match &branch.state {
+            BranchState::Ending(ending) => ending,
+            BranchState::Inspecting { .. } => return self.inspect_again(at),
+            _ => return,
+        };
+        // A participant that is not configured any more: the transaction stays listed.
+        let Some(p) = branch.participant else { return };
+        let step = ending.step;
+        if step == Step::ByWriter {
+            let BranchWriter::Slot(slot) = branch.writer else {
+                return;
+            };
+            let decision = ending.decision;
+            let action = Action::EndByWriter {
+                transaction: id,
+                participant: p,
+                slot,
+                decision,
+            };
+            return self.act(action, Pending::EndBranch(at));
+        }
+        if !self.participants[usize::from(p.0)].listed {
+            return self.participant_mut(p).blocked.push(at);
+        }
+        let Some(action) = step_action(p, ending) else {
+            return;
+        };
+        let pending = match step {
+            Step::ByWriter | Step::Send => Pending::EndBranch(at),
+            Step::Inquire | Step::Confirm => Pending::InquireBranch(at),
+        };
+        self.act(action, pending);
+    }
+
+    pub(super) fn branch_answered(&mut self, at: BranchAt, answer: &EndAnswer, now: Now) {
+        if let Some(verdict) = self
+            .ending_mut(at)
+            .map(|ending| ending.on_end_answer(answer))
+        {
+            self.follow(at, verdict, now);
+        }
+    }
+
+    pub(super) fn branch_inquired(&mut self, at: BranchAt, inquiry: &Inquiry, now: Now) {
+        if let Some(verdict) = self.ending_mut(at).map(|ending| ending.on_inquiry(inquiry)) {
+            self.follow(at, verdict, now);
+        }
+    }
+
+    fn ending_mut(&mut self, (id, index): BranchAt) -> Option<&mut Ending> {
+        match &mut self
+            .transactions
+            .get_mut(&id)?
+            .branches
+            .get_mut(index)?
+            .state
+        {
+            BranchState::Ending(ending) => Some(ending),
+            _ => None,
+        }
+    }
+
+    fn follow(&mut self, at: BranchAt, verdict: Verdict, now: Now) {
+        match verdict {
+            Verdict::Go(step) => {
+                self.set_step(at, step);
+                self.run_step(at, now);
+            }
+            Verdict::Retry(step, _) => self.retry_branch(at, step, now),
+            Verdict::Finished => self.branch_finished(at, BranchState::Done, now),
+            Verdict::Heuristic(kind, detail) => self.record_heuristic(at, kind, detail),
+            Verdict::BrokerAborted => self.broker_aborted(at, now),
+            Verdict::Undecidable(detail) => {
+                self.branch_finished(at, BranchState::InDoubt(detail), now);
+            }
+        }
+    }
+
+    fn set_step(&mut self, at: BranchAt, step: Step) {
+        if let Some(ending) = self.ending_mut(at) {
+            ending.step = step;
+        }
+    }
+
+    fn retry_branch(&mut self, at: BranchAt, step: Step, now: Now) {
+        self.counters.retries += 1;
+        self.set_step(at, step);
+        let failed = self.ending_mut(at).map_or(1, |ending| ending.failed);
+        let delay = self.jitter.delay(self.config.backoff, failed);
+        self.timers
+            .set(Timer::Branch(at.0, at.1), now.monotonic + delay);
+        self.record_acknowledged(at.0);
+    }
+
+    /// R16: when a branch stays open, those that are acknowledged are written down.
+    fn record_acknowledged(&mut self, id: TransactionId) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let decided = matches!(
+            &transaction.state,
+            State::Completing(c) if c.decision == Decision::Commit && c.ground == Ground::Decided
+        );
+        if !decided {
+            return;
+        }
+        let mut records = Vec::new();
+        for branch in &mut transaction.branches {
+            let done = matches!(branch.state, BranchState::Done) && !branch.acknowledged;
+            if let (true, Some(name)) = (done, &branch.transactional_id) {
+                branch.acknowledged = true;
+                records.push(Record::Acknowledged {
+                    transaction: id,
+                    participant: branch.name.clone(),
+                    transactional_id: name.clone(),
+                });
+            }
+        }
+        for record in records {
+            self.append(record, Durability::Lazy, Purpose::Nothing);
+        }
+    }
+
+    /// The only branch of a one-phase transaction was aborted by its broker: so is the transaction.
+    fn broker_aborted(&mut self, at: BranchAt, now: Now) {
+        if let Some(transaction) = self.transactions.get_mut(&at.0)
+            && let State::Completing(completing) = &mut transaction.state
+        {
+            let participant = transaction.branches[at.1].name.to_string();
+            completing.decision = Decision::Abort;
+            completing.reason = AbortReason::BrokerAborted { participant };
+        }
+        self.branch_finished(at, BranchState::Done, now);
+    }
+
+    pub(super) fn record_heuristic(&mut self, at: BranchAt, kind: HeuristicKind, detail: String) {
+        let (id, index) = at;
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let State::Completing(completing) = &transaction.state else {
+            return;
+        };
+        let decision = completing.decision;
+        let branch = &mut transaction.branches[index];
+        let Some(transactional_id) = branch.transactional_id.clone() else {
+            return;
+        };
+        let BranchState::Ending(ending) = &branch.state else {
+            return;
+        };
+        let dirty_writer = branch.writer.clone();
+        let class = ending.class;
+        branch.state = BranchState::RecordingHeuristic;
+        let record = Record::Heuristic {
+            transaction: id,
+            decision,
+            participant: branch.name.clone(),
+            transactional_id,
+            kind,
+            detail: detail.as_str().into(),
+        };
+        let participant = branch.participant;
+        self.timers.cancel(Timer::Branch(id, index));
+        self.append(
+            record,
+            Durability::Forced,
+            Purpose::Heuristic(at, kind, detail),
+        );
+        if let (Some(p), BranchWriter::Slot(slot), VersionClass::V1) =
+            (participant, dirty_writer, class)
+        {
+            self.retire(p, slot);
+        }
+    }
+
+    /// Only now the conclusion counts (R10).
+    pub(super) fn heuristic_recorded(
+        &mut self,
+        at: BranchAt,
+        kind: HeuristicKind,
+        detail: String,
+        now: Now,
+    ) {
+        let Some(branch) = self.branch(at) else {
+            return;
+        };
+        let own = branch.writer.is_own();
+        let heuristic = HeuristicBranch {
+            participant: branch.name.to_string(),
+            kind,
+            detail: detail.clone(),
+        };
+        self.counters.heuristic += 1;
+        self.set_branch(at, BranchState::Heuristic(detail));
+        self.tell(Event::Heuristic(at.0, heuristic));
+        if own {
+            self.own_released(at, true, now);
+        }
+        self.finish_if_complete(at.0, now);
+    }
+
+    /// There was no room for the record: look again, later.
+    pub(super) fn heuristic_refused(&mut self, at: BranchAt, why: String, now: Now) {
+        let Some(branch) = self.branch(at) else {
+            return;
+        };
+        let Some(ending) = self.ending_again(branch, why) else {
+            return;
+        };
+        self.set_branch(at, BranchState::Ending(ending.into()));
+        self.retry_branch(at, Step::Inquire, now);
+    }
+
+    fn ending_again(&self, branch: &Branch, why: String) -> Option<Ending> {
+        let name = branch.transactional_id.clone()?;
+        let key = |entry: &&crate::DecidedBranch| {
+            entry.participant == branch.name && entry.identity.transactional_id == name
+        };
+        let decided = self
+            .ledger
+            .open
+            .values()
+            .flat_map(|entry| &entry.branches)
+            .find(key);
+        let mut ending = match decided {
+            Some(decided) => {
+                let identity = decided.identity.clone();
+                Ending::identified(Decision::Commit, Ground::Decided, identity)
+            }
+            None => Ending::unidentified(Ground::Decided, VersionClass::V1, name.clone()),
+        };
+        ending.detail = Some(why);
+        ending.failed = 1;
+        ending.dirty = true;
+        Some(ending)
+    }
+
+    fn branch_finished(&mut self, at: BranchAt, state: BranchState, now: Now) {
+        let (id, index) = at;
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let State::Completing(completing) = &transaction.state else {
+            return;
+        };
+        let recorded =
+            completing.ground == Ground::Decided && completing.decision == Decision::Commit;
+        let branch = &mut transaction.branches[index];
+        let BranchState::Ending(ending) = &branch.state else {
+            return;
+        };
+        let dirty = ending.dirty || matches!(state, BranchState::InDoubt(_));
+        let uncertain = ending.class == VersionClass::V1 && (ending.failed > 0 || ending.sent > 1);
+        let (participant, writer) = (branch.participant, branch.writer.clone());
+        branch.state = state;
+        self.timers.cancel(Timer::Branch(id, index));
+        match (participant, writer) {
+            (Some(p), BranchWriter::Slot(slot)) => {
+                self.release_slot((p, slot), id, dirty, !recorded);
+                self.serve_waiters(p, now);
+            }
+            (Some(_), BranchWriter::Own(_) | BranchWriter::Gone { own: true }) => {
+                self.own_released(at, uncertain, now);
+            }
+            _ => {}
+        }
+        let open = self.transactions.get(&id).is_some_and(|transaction| {
+            transaction
+                .branches
+                .iter()
+                .any(|branch| branch.is_retried())
+        });
+        if open {
+            self.record_acknowledged(id);
+        }
+        self.finish_if_complete(id, now);
+    }
+
+    /// Ends the transaction once every branch is ended.
+    pub(super) fn finish_if_complete(&mut self, id: TransactionId, now: Now) {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let State::Completing(completing) = &transaction.state else {
+            return;
+        };
+        if !transaction
+            .branches
+            .iter()
+            .all(|branch| branch.state.is_final())
+        {
+            return;
+        }
+        let decision = completing.decision;
+        let told = completing.told;
+        let doubt = transaction
+            .branches
+            .iter()
+            .find_map(|branch| match &branch.state {
+                BranchState::InDoubt(detail) => Some(detail.clone()),
+                _ => None,
+            });
+        let outcome = match (&doubt, self.heuristics(id)) {
+            (Some(detail), _) => Outcome::InDoubt(detail.clone()),
+            (None, heuristic) if !heuristic.is_empty() => Outcome::Mixed {
+                decision,
+                heuristic,
+            },
+            (None, _) if decision == Decision::Commit => Outcome::Committed,
+            (None, _) => Outcome::Aborted(completing.reason.clone()),
+        };
+        self.count_outcome(&outcome);
+        if !told {
+            self.timers.cancel(Timer::Deadline(id));
+            self.tell(Event::Ended {
+                transaction: id,
+                outcome,
+            });
+        }
+        if doubt.is_some() {
+            if let Some(transaction) = self.transactions.get_mut(&id)
+                && let State::Completing(completing) = &mut transaction.state
+            {
+                completing.told = true;
+            }
+            return;
+        }
+        self.record_end(id, decision, now);
+    }
+
+    fn count_outcome(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Committed => self.counters.committed += 1,
+            Outcome::Aborted(_) => self.counters.aborted += 1,
+            Outcome::Mixed { .. } => self.counters.mixed += 1,
+            Outcome::InDoubt(_) => self.counters.in_doubt += 1,
+        }
+    }
+
+    /// The heuristic branches of a transaction, also those that an earlier start recorded.
+    fn heuristics(&self, id: TransactionId) -> Vec<HeuristicBranch> {
+        let Some(entry) = self.ledger.open.get(&id) else {
+            return Vec::new();
+        };
+        let branches = entry.heuristic.iter();
+        branches
+            .map(|((participant, _), heuristic)| HeuristicBranch {
+                participant: participant.to_string(),
+                kind: heuristic.kind,
+                detail: heuristic.detail.to_string(),
+            })
+            .collect()
+    }
+
+    fn record_end(&mut self, id: TransactionId, decision: Decision, now: Now) {
+        let own = self.transactions.get(&id).is_some_and(|transaction| {
+            transaction
+                .branches
+                .iter()
+                .any(|branch| branch.writer.is_own())
+        });
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        transaction.state = State::Recording(decision);
+        self.timers.cancel(Timer::Deadline(id));
+        if own || self.ledger.open.contains_key(&id) {
+            return self.append_completion(id);
+        }
+        // Nothing of it is in the log, and nothing need be: keep the outcome only in memory.
+        let completed = Record::Completed {
+            transaction: id,
+            decision,
+            key: transaction.key.clone(),
+            unix_ms: transaction.unix_ms,
+        };
+        if let Err(error) = self.ledger.apply(completed) {
+            debug_assert!(false, "a completion always applies: {error}");
+        }
+        self.completion_recorded(id, now);
+    }
+
+    pub(super) fn append_completion(&mut self, id: TransactionId) {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let State::Recording(decision) = transaction.state else {
+            return;
+        };
+        let record = Record::Completed {
+            transaction: id,
+            decision,
+            key: transaction.key.clone(),
+            unix_ms: transaction.unix_ms,
+        };
+        self.append(record, Durability::Lazy, Purpose::Completion(id));
+    }
+
+    /// The completion is durable: its slots are free as soon as they are proved clean (R9).
+    pub(super) fn completion_recorded(&mut self, id: TransactionId, now: Now) {
+        let Some(transaction) = self.transactions.remove(&id) else {
+            return;
+        };
+        let slots: Vec<(ParticipantId, SlotId)> = transaction
+            .branches
+            .iter()
+            .filter_map(Branch::leased)
+            .collect();
+        for (p, slot) in slots {
+            self.slot_durable((p, slot), id, now);
+        }
+        if self.recovering.remove(&id) {
+            self.check_recovered();
+        }
+        self.wake_own_waiters(now);
+    }
+
+    /// After a close: nothing is under way any more but what waits for a participant.
+    pub(super) fn check_drained(&mut self) {
+        let waiting = |branch: &Branch| branch.state.is_final() || branch.is_retried();
+        let quiet = self
+            .transactions
+            .values()
+            .all(|transaction| match &transaction.state {
+                State::Completing(completing) => {
+                    completing.told && transaction.branches.iter().all(waiting)
+                }
+                _ => false,
+            });
+        if self.phase == (Phase::Closing { drained: false }) && quiet && self.appends == 0 {
+            self.phase = Phase::Closing { drained: true };
+            self.tell(Event::Drained);
+        }
+    }
+}
+
+fn step_action(p: ParticipantId, ending: &Ending) -> Option<Action> {
+    let transactional_id: Arc<str> = ending.transactional_id.clone();
+    Some(match ending.step {
+        Step::ByWriter => return None,
+        Step::Send => Action::EndTransaction {
+            participant: p,
+            branch: ending.identity.clone()?,
+            decision: ending.decision,
+        },
+        Step::Inquire | Step::Confirm => Action::Inquire {
+            participant: p,
+            transactional_id,
+        },
+    })
+}
+
+impl Branch {
+    /// It could not be ended at the first attempt, and is tried again.
+    fn is_retried(&self) -> bool {
+        match &self.state {
+            BranchState::Ending(ending) => ending.failed > 0 || self.participant.is_none(),
+            _ => false,
+        }
+    }
+
+    const fn leased(&self) -> Option<(ParticipantId, SlotId)> {
+        match (self.participant, &self.writer) {
+            (Some(p), BranchWriter::Slot(slot)) => Some((p, *slot)),
+            _ => None,
+        }
+    }
+}
+
+impl BranchWriter {
+    pub(super) const fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_) | Self::Gone { own: true })
+    }
+}

@@ -1,0 +1,193 @@
+//! The log's side of the coordinator: what was appended, for what, and when it counts.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::state::{BranchAt, State};
+use super::{Coordinator, Pending, Phase};
+use crate::action::{Action, Durability};
+use crate::event::{AbortReason, Event, HeuristicKind, Outcome, StopReason};
+use crate::identity::{ParticipantId, TransactionId};
+use crate::record::Record;
+use crate::response::AppendFailure;
+use crate::time::Now;
+use crate::timers::Timer;
+
+/// What waits for a record.
+#[derive(Clone, Debug)]
+pub(super) enum Purpose {
+    Started,
+    Bound(ParticipantId),
+    /// Slot names below this number.
+    Names(ParticipantId, u32),
+    Decision(TransactionId),
+    Heuristic(BranchAt, HeuristicKind, String),
+    Completion(TransactionId),
+    /// Nothing waits for it.
+    Nothing,
+}
+
+/// Appends held back while a checkpoint is due: it may only be taken when nothing is under way, because
+/// an append under way may still turn out to have been refused.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    bytes_since_checkpoint: u64,
+    checkpointing: bool,
+    queue: VecDeque<(Vec<Record>, Durability, Purpose)>,
+}
+
+impl Coordinator {
+    pub(super) fn append_started(&mut self, now: Now) {
+        let record = Record::Started {
+            incarnation: self.incarnation,
+            unix_ms: now.unix_ms,
+        };
+        self.append(record, Durability::Forced, Purpose::Started);
+    }
+
+    pub(super) fn append(&mut self, record: Record, durability: Durability, purpose: Purpose) {
+        self.held.bytes_since_checkpoint += size(&record);
+        let records = vec![record];
+        let due = self.held.bytes_since_checkpoint > self.config.limits.checkpoint_bytes;
+        if self.held.checkpointing || (due && self.phase != Phase::Starting) {
+            self.held.checkpointing = true;
+            self.held.queue.push_back((records, durability, purpose));
+            self.checkpoint_if_quiet();
+        } else {
+            self.emit_append(records, durability, purpose);
+        }
+    }
+
+    fn emit_append(&mut self, records: Vec<Record>, durability: Durability, purpose: Purpose) {
+        self.appends += 1;
+        let action = Action::Append {
+            records: records.clone(),
+            durability,
+        };
+        self.act(action, Pending::Append(records, purpose));
+    }
+
+    fn checkpoint_if_quiet(&mut self) {
+        let under_way = self
+            .pending
+            .values()
+            .any(|p| matches!(p, Pending::Checkpoint));
+        if self.held.checkpointing && self.appends == 0 && !under_way {
+            let snapshot = self.ledger.snapshot();
+            self.act(Action::Checkpoint { snapshot }, Pending::Checkpoint);
+        }
+    }
+
+    pub(super) fn checkpointed(&mut self) {
+        self.counters.checkpoints += 1;
+        self.held.bytes_since_checkpoint = 0;
+        self.release_held();
+    }
+
+    fn release_held(&mut self) {
+        self.held.checkpointing = false;
+        while let Some((records, durability, purpose)) = self.held.queue.pop_front() {
+            self.emit_append(records, durability, purpose);
+        }
+    }
+
+    /// A checkpoint that provably wrote nothing costs only room; it is tried again after as many bytes.
+    pub(super) fn checkpoint_failed(&mut self, failure: AppendFailure, now: Now) {
+        match failure {
+            AppendFailure::Refused(_) => {
+                self.held.bytes_since_checkpoint = 0;
+                self.release_held();
+            }
+            AppendFailure::Unknown(why) => self.stop(StopReason::LogFailed(why), now),
+            AppendFailure::Fenced(why) => self.stop(StopReason::LogFenced(why), now),
+        }
+    }
+
+    pub(super) fn appended(&mut self, records: Vec<Record>, purpose: Purpose, now: Now) {
+        self.appends -= 1;
+        for record in records {
+            if let Err(error) = self.ledger.apply(record) {
+                let why = alloc::format!("a record of our own does not apply: {error}");
+                return self.stop(StopReason::LogFailed(why), now);
+            }
+        }
+        match purpose {
+            Purpose::Started => self.started(now),
+            Purpose::Bound(p) => self.cluster_bound(p, now),
+            Purpose::Names(p, until) => self.named(p, until, now),
+            Purpose::Decision(id) => self.decided(id, now),
+            Purpose::Heuristic(at, kind, detail) => self.heuristic_recorded(at, kind, detail, now),
+            Purpose::Completion(id) => self.completion_recorded(id, now),
+            Purpose::Nothing => {}
+        }
+        self.checkpoint_if_quiet();
+    }
+
+    pub(super) fn append_failed(&mut self, purpose: Purpose, failure: AppendFailure, now: Now) {
+        self.appends -= 1;
+        match failure {
+            AppendFailure::Refused(why) => self.append_refused(purpose, why, now),
+            AppendFailure::Unknown(why) => self.stop(StopReason::LogFailed(why), now),
+            AppendFailure::Fenced(why) => self.stop(StopReason::LogFenced(why), now),
+        }
+        self.checkpoint_if_quiet();
+    }
+
+    /// Provably nothing was written: what waited for it does without, or tries again.
+    fn append_refused(&mut self, purpose: Purpose, why: String, now: Now) {
+        match purpose {
+            Purpose::Started => self.stop(StopReason::LogFailed(why), now),
+            Purpose::Bound(p) => self.cycle_failed(p, why, now),
+            Purpose::Names(p, _) => self.names_refused(p, why, now),
+            Purpose::Decision(id) => self.begin_abort(id, AbortReason::LogFull(why), now),
+            Purpose::Heuristic(at, ..) => self.heuristic_refused(at, why, now),
+            Purpose::Completion(id) => {
+                let delay = self.jitter.delay(self.config.backoff, 8);
+                self.timers
+                    .set(Timer::Completion(id), now.monotonic + delay);
+            }
+            Purpose::Nothing => {}
+        }
+    }
+
+    /// Stops for good: no further action, and every open caller hears that its outcome is in doubt.
+    pub(super) fn stop(&mut self, reason: StopReason, _now: Now) {
+        self.outputs
+            .retain(|output| matches!(output, crate::Output::Event(_)));
+        self.pending.clear();
+        self.timers = crate::timers::Timers::default();
+        let why =
+            alloc::format!("the coordinator stopped ({reason:?}); the next start resolves it");
+        let open: Vec<TransactionId> = self.transactions.keys().copied().collect();
+        for id in open {
+            let told = match self.transactions.get(&id).map(|t| &t.state) {
+                Some(State::Completing(completing)) => completing.told,
+                Some(State::Recording(_)) | None => true,
+                Some(_) => false,
+            };
+            if !told {
+                self.tell(Event::Ended {
+                    transaction: id,
+                    outcome: Outcome::InDoubt(why.clone()),
+                });
+            }
+        }
+        self.phase = Phase::Stopped(reason.clone());
+        self.tell(Event::Stopped(reason));
+    }
+}
+
+/// Roughly how many bytes a record takes in the log.
+fn size(record: &Record) -> u64 {
+    let bytes = match record {
+        Record::Decided { branches, .. } => branches
+            .iter()
+            .map(|branch| 64 + branch.participant.len() + branch.identity.transactional_id.len())
+            .sum(),
+        Record::Completed { key, .. } => key.as_ref().map_or(0, |key| key.len()),
+        _ => 64,
+    };
+    64 + bytes as u64
+}

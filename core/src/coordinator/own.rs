@@ -1,0 +1,355 @@
+//! Branches of producers that the application owns (R3, R4, R5).
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use super::journal::Purpose;
+use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State};
+use super::{Coordinator, Pending, Phase};
+use crate::action::{Action, Durability};
+use crate::event::{AbortReason, Event, Refusal, Reuse};
+use crate::evidence::{BrokerState, Inquiry, TransactionDescription};
+use crate::identity::{
+    BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
+};
+use crate::record::Record;
+use crate::request::Accepted;
+use crate::time::Now;
+use crate::timers::Timer;
+
+impl Coordinator {
+    pub(super) fn enlist_own(
+        &mut self,
+        (id, p): (TransactionId, ParticipantId),
+        transactional_id: Arc<str>,
+        class: VersionClass,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        let participant = self.participant(p)?;
+        let name = participant.name.clone();
+        let finalised = participant.transaction_version;
+        if let crate::ParticipantStatus::Stopped(why) = &participant.status {
+            return Err(Refusal::Fenced(why.clone()));
+        }
+        if participant.listed && class == VersionClass::V2 && finalised < 2 {
+            return Err(Refusal::Config(format!(
+                "{name} has transaction.version {finalised}: every producer is of class v1 there"
+            )));
+        }
+        let branches_max = self.config.limits.branches_max;
+        let transaction = self.active(id)?;
+        let index = transaction.branches.len();
+        if index >= branches_max {
+            return Err(Refusal::Limit("branches_max", branches_max as u64));
+        }
+        transaction.branches.push(Branch {
+            participant: Some(p),
+            name,
+            transactional_id: Some(transactional_id),
+            writer: BranchWriter::Own(OwnWriter {
+                class,
+                baseline: None,
+            }),
+            enlisted: now.monotonic,
+            state: BranchState::Leasing,
+            acknowledged: false,
+        });
+        let at = now.monotonic + self.config.limits.enlist_timeout;
+        self.timers.set(Timer::Enlist(id, index), at);
+        self.own_waiters.push_back((id, index));
+        self.serve_own_waiters(now);
+        Ok(Accepted::Pending)
+    }
+
+    /// Whether a branch of this own producer is not ended yet, other than the ones that only wait.
+    fn own_is_busy(&self, p: ParticipantId, transactional_id: &Arc<str>) -> bool {
+        self.transactions
+            .values()
+            .flat_map(|t| &t.branches)
+            .any(|branch| {
+                branch.participant == Some(p)
+                    && branch.transactional_id.as_ref() == Some(transactional_id)
+                    && !matches!(branch.state, BranchState::Leasing)
+                    && !branch.state.is_settled()
+            })
+    }
+
+    /// Inspects the producers whose earlier branches are ended (R4).
+    fn serve_own_waiters(&mut self, now: Now) {
+        let waiters = core::mem::take(&mut self.own_waiters);
+        for at in waiters {
+            let Some((p, transactional_id)) = self.own_at(at) else {
+                continue;
+            };
+            let listed = self.participants[usize::from(p.0)].listed;
+            if !listed || self.own_is_busy(p, &transactional_id) {
+                self.own_waiters.push_back(at);
+                continue;
+            }
+            self.set_branch(at, BranchState::Inspecting { attempts: 0 });
+            self.inspect(at, p, transactional_id);
+        }
+        self.tell_settled(now);
+    }
+
+    fn inspect(&mut self, at: BranchAt, p: ParticipantId, transactional_id: Arc<str>) {
+        let action = Action::Inquire {
+            participant: p,
+            transactional_id,
+        };
+        self.act(action, Pending::InspectOwn(at));
+    }
+
+    fn own_at(&self, (id, index): BranchAt) -> Option<(ParticipantId, Arc<str>)> {
+        let branch = self.transactions.get(&id)?.branches.get(index)?;
+        Some((branch.participant?, branch.transactional_id.clone()?))
+    }
+
+    pub(super) fn own_inspected(&mut self, at: BranchAt, inquiry: Inquiry, now: Now) {
+        let (id, index) = at;
+        let Some((p, name)) = self.own_at(at) else {
+            return;
+        };
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let BranchState::Inspecting { attempts } = transaction.branches[index].state else {
+            return;
+        };
+        let refusal = match inquiry {
+            Inquiry::Described(found) => match self.own_fitness(p, &name, &found) {
+                Fitness::Fit => return self.own_enlisted(at, found, now),
+                Fitness::Ending => None,
+                Fitness::Unfit(refusal) => Some(refusal),
+            },
+            Inquiry::NotFound => Some(Refusal::InvalidState(format!(
+                "the cluster does not know {name}: initialise the producer before it is enlisted"
+            ))),
+            Inquiry::Refused(code) => Some(Refusal::Unavailable(format!(
+                "describing {name} was answered with Kafka error {code}"
+            ))),
+            Inquiry::NoAnswer(_) => None,
+        };
+        match refusal {
+            Some(refusal) => {
+                self.refuse_enlistment(at, refusal);
+                self.serve_own_waiters(now);
+            }
+            None => {
+                let attempts = attempts.saturating_add(1);
+                self.set_branch(at, BranchState::Inspecting { attempts });
+                let delay = self.jitter.delay(self.config.backoff, attempts);
+                self.timers
+                    .set(Timer::Branch(id, index), now.monotonic + delay);
+            }
+        }
+    }
+
+    /// Asks again about an own producer that was still ending, or did not answer.
+    pub(super) fn inspect_again(&mut self, at: BranchAt) {
+        if let Some((p, transactional_id)) = self.own_at(at) {
+            self.inspect(at, p, transactional_id);
+        }
+    }
+
+    fn own_fitness(
+        &self,
+        p: ParticipantId,
+        name: &Arc<str>,
+        found: &TransactionDescription,
+    ) -> Fitness {
+        let key = (
+            self.participants[usize::from(p.0)].name.clone(),
+            name.clone(),
+        );
+        if self.ledger.discarded.get(&key) == Some(&found.producer) {
+            return Fitness::Unfit(Refusal::InvalidState(format!(
+                "{name} was to be discarded: an EndTxn of its last transaction may still be under \
+                 way; close the producer and initialise a new one"
+            )));
+        }
+        match found.state {
+            BrokerState::Empty | BrokerState::CompleteCommit | BrokerState::CompleteAbort => {
+                Fitness::Fit
+            }
+            BrokerState::Ongoing => Fitness::Unfit(Refusal::InvalidState(format!(
+                "{name} already has an open transaction: enlist it before its first write"
+            ))),
+            BrokerState::PrepareCommit
+            | BrokerState::PrepareAbort
+            | BrokerState::PrepareEpochFence => Fitness::Ending,
+            BrokerState::Dead => Fitness::Unfit(Refusal::InvalidState(format!(
+                "{name} has expired: initialise the producer before it is enlisted"
+            ))),
+        }
+    }
+
+    fn own_enlisted(&mut self, at: BranchAt, found: TransactionDescription, now: Now) {
+        let (id, index) = at;
+        self.timers.cancel(Timer::Enlist(id, index));
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let branch = &mut transaction.branches[index];
+        let BranchWriter::Own(own) = &mut branch.writer else {
+            return;
+        };
+        own.baseline = Some(found);
+        let version_class = own.class;
+        branch.enlisted = now.monotonic;
+        branch.state = BranchState::Enlisted;
+        let (Some(p), Some(transactional_id)) =
+            (branch.participant, branch.transactional_id.clone())
+        else {
+            return;
+        };
+        let record = Record::OwnEnlisted {
+            transaction: id,
+            participant: branch.name.clone(),
+            transactional_id,
+            producer: found.producer,
+            version_class,
+        };
+        self.append(record, Durability::Lazy, Purpose::Nothing);
+        self.set_deadline(id);
+        self.tell(Event::Enlisted {
+            transaction: id,
+            participant: p,
+            slot: None,
+        });
+    }
+
+    /// An own branch is ended: tell its application, before it hears the outcome (R4).
+    pub(super) fn own_released(&mut self, at: BranchAt, discard: bool, now: Now) {
+        let (id, index) = at;
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let branch = &transaction.branches[index];
+        let (Some(p), Some(name)) = (branch.participant, branch.transactional_id.clone()) else {
+            return;
+        };
+        if discard && let Some(producer) = branch.spent_producer() {
+            let participant = branch.name.clone();
+            let record = Record::Discarded {
+                participant,
+                transactional_id: name,
+                producer,
+            };
+            self.append(record, Durability::Lazy, Purpose::Nothing);
+        }
+        let reuse = if discard {
+            Reuse::Discard
+        } else {
+            Reuse::Reuse
+        };
+        self.tell(Event::OwnReleased {
+            transaction: id,
+            participant: p,
+            reuse,
+        });
+        self.serve_own_waiters(now);
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        p: ParticipantId,
+        transactional_id: Arc<str>,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        self.participant(p)?;
+        if self.phase == Phase::Starting {
+            return Err(Refusal::Unavailable("it is starting".into()));
+        }
+        let settling_max = self.config.limits.transactions_max;
+        if self.settling.len() >= settling_max {
+            return Err(Refusal::Limit("transactions_max", settling_max as u64));
+        }
+        // An undecided branch of a producer that restarts can never be voted for.
+        let undecided: alloc::vec::Vec<TransactionId> = self
+            .transactions
+            .iter()
+            .filter(|(_, t)| matches!(t.state, State::Active(_) | State::Preparing(_)))
+            .filter(|(_, t)| t.branches.iter().any(|b| b.is_own(p, &transactional_id)))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in undecided {
+            let reason = String::from("its own producer restarts");
+            self.begin_abort(id, AbortReason::Requested(reason), now);
+        }
+        self.settling.push((p, transactional_id));
+        self.tell_settled(now);
+        Ok(Accepted::Pending)
+    }
+
+    /// Tells those who wait for an own producer's branches that none is left (R5).
+    pub(super) fn tell_settled(&mut self, _now: Now) {
+        let settling = core::mem::take(&mut self.settling);
+        for (p, transactional_id) in settling {
+            if self.own_is_busy(p, &transactional_id) {
+                self.settling.push((p, transactional_id));
+            } else {
+                self.tell(Event::Settled {
+                    participant: p,
+                    transactional_id,
+                });
+            }
+        }
+    }
+
+    pub(super) fn wake_own_waiters(&mut self, now: Now) {
+        self.serve_own_waiters(now);
+    }
+}
+
+enum Fitness {
+    Fit,
+    /// The broker is still ending its last transaction.
+    Ending,
+    Unfit(Refusal),
+}
+
+impl Branch {
+    fn is_own(&self, p: ParticipantId, transactional_id: &Arc<str>) -> bool {
+        self.participant == Some(p)
+            && matches!(self.writer, BranchWriter::Own(_))
+            && self.transactional_id.as_ref() == Some(transactional_id)
+            && !self.state.is_settled()
+    }
+
+    /// The identity of an own branch that was not prepared: its producer, at an unknown start
+    /// time, and the start time of the transaction before it.
+    pub(super) fn unprepared_identity(&self) -> Option<(BranchIdentity, i64)> {
+        let BranchWriter::Own(own) = &self.writer else {
+            return None;
+        };
+        let baseline = own.baseline.as_ref()?;
+        let identity = BranchIdentity {
+            transactional_id: self.transactional_id.clone()?,
+            producer: baseline.producer,
+            start_time_ms: -1,
+            timeout_ms: baseline.timeout_ms,
+            version_class: own.class,
+        };
+        Some((identity, baseline.start_time_ms))
+    }
+
+    /// The identity under which a late EndTxn of this branch could still arrive.
+    fn spent_producer(&self) -> Option<ProducerIdentity> {
+        match &self.writer {
+            BranchWriter::Own(own) => own.baseline.as_ref().map(|found| found.producer),
+            BranchWriter::Waiting | BranchWriter::Slot(_) | BranchWriter::Gone { .. } => None,
+        }
+    }
+}
+
+impl BranchState {
+    /// Nothing of the branch can be changed any more, neither by the coordinator nor by a late request.
+    pub(super) const fn is_settled(&self) -> bool {
+        matches!(
+            self,
+            Self::Done | Self::ReadOnly | Self::Heuristic(..) | Self::Left
+        )
+    }
+}

@@ -1,0 +1,256 @@
+//! The start, and the cycle that proves a participant's preconditions: who it is, and that it can be listed.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::journal::Purpose;
+use super::state::{Branch, BranchState, BranchWriter, Completing, Cycle, State, Transaction};
+use super::{Coordinator, Pending, Phase};
+use crate::action::{Action, Durability};
+use crate::ending::{Ending, Ground};
+use crate::event::{AbortReason, Event, ParticipantStatus};
+use crate::evidence::EndAnswer;
+use crate::identity::{BranchIdentity, ParticipantId, SlotName, TransactionId};
+use crate::record::{DecidedBranch, Record};
+use crate::request::Decision;
+use crate::response::ConnectReport;
+use crate::time::Now;
+use crate::timers::Timer;
+
+/// The time-out that orphaned names and the probe are initialised with (R15): far below any ceiling.
+pub(super) const FENCE_TIMEOUT_MS: i32 = 60_000;
+
+/// The number of the probe's name in each incarnation (R8). No branch is ever written under it.
+pub(super) const PROBE: u32 = 0;
+
+impl Coordinator {
+    pub(super) fn started(&mut self, now: Now) {
+        self.phase = Phase::Running;
+        self.tell(Event::Started);
+        self.recover_transactions(now);
+        for index in 0..self.participants.len() {
+            self.begin_cycle(ParticipantId(index as u16));
+        }
+        self.check_recovered();
+    }
+
+    fn recover_transactions(&mut self, now: Now) {
+        let open = self.ledger.open.clone();
+        for (id, entry) in open {
+            let branches: Vec<Branch> = match entry.decision {
+                Some(Decision::Commit) => entry
+                    .unfinished()
+                    .map(|b| self.recovered_commit(b, now))
+                    .collect(),
+                // Only heuristic branches are left of it, and they are recorded.
+                Some(Decision::Abort) => Vec::new(),
+                None => {
+                    let undecided = entry.undecided();
+                    undecided
+                        .map(|(name, id)| self.recovered_abort(name, id, now))
+                        .collect()
+                }
+            };
+            if entry.completed {
+                continue;
+            }
+            let completing = Completing {
+                decision: entry.decision.unwrap_or(Decision::Abort),
+                ground: Ground::Decided,
+                reason: AbortReason::Presumed,
+                told: true,
+            };
+            let transaction = Transaction {
+                key: entry.key,
+                unix_ms: entry.unix_ms,
+                branches,
+                state: State::Completing(completing),
+            };
+            self.recover_transaction(id, transaction, now);
+        }
+    }
+
+    fn recover_transaction(&mut self, id: TransactionId, transaction: Transaction, now: Now) {
+        let count = transaction.branches.len();
+        self.transactions.insert(id, transaction);
+        self.recovering.insert(id);
+        for index in 0..count {
+            self.run_step((id, index), now);
+        }
+        self.finish_if_complete(id, now);
+    }
+
+    fn recovered_commit(&self, branch: &DecidedBranch, now: Now) -> Branch {
+        let identity = branch.identity.clone();
+        let step = Ending::first_step_without_writer(identity.version_class);
+        let ending = Ending::identified(Decision::Commit, Ground::Decided, identity);
+        self.recovered_branch(
+            branch.participant.clone(),
+            ending.starting_with(step),
+            branch.own,
+            now,
+        )
+    }
+
+    fn recovered_abort(&self, name: Arc<str>, identity: BranchIdentity, now: Now) -> Branch {
+        let step = Ending::first_step_without_writer(identity.version_class);
+        let ending = Ending::identified(Decision::Abort, Ground::Presumed, identity);
+        self.recovered_branch(name, ending.starting_with(step), true, now)
+    }
+
+    fn recovered_branch(&self, name: Arc<str>, ending: Ending, own: bool, now: Now) -> Branch {
+        let position = self.participants.iter().position(|p| p.name == name);
+        Branch {
+            participant: position.map(|index| ParticipantId(index as u16)),
+            name,
+            transactional_id: Some(ending.transactional_id.clone()),
+            writer: BranchWriter::Gone { own },
+            enlisted: now.monotonic,
+            state: BranchState::Ending(ending.into()),
+            acknowledged: false,
+        }
+    }
+
+    pub(super) fn check_recovered(&mut self) {
+        let swept = self.participants.iter().all(|p| p.swept);
+        if !self.recovered && swept && self.recovering.is_empty() && self.phase != Phase::Starting {
+            self.recovered = true;
+            self.tell(Event::Recovered);
+        }
+    }
+
+    /// Connect, bind, name, probe, list: at the start, after a failure, and at every sweep.
+    pub(super) fn begin_cycle(&mut self, p: ParticipantId) {
+        let participant = self.participant_mut(p);
+        if participant.is_stopped() || participant.cycle != Cycle::Waiting {
+            return;
+        }
+        participant.cycle = Cycle::Connecting;
+        self.act(Action::Connect { participant: p }, Pending::Connect(p));
+    }
+
+    pub(super) fn connected(&mut self, p: ParticipantId, report: ConnectReport, now: Now) {
+        let timeout_ms = i64::from(self.participant_config(p).timeout_ms);
+        if let Some(ceiling) = report
+            .timeout_ceiling_ms
+            .filter(|ceiling| *ceiling < timeout_ms)
+        {
+            let why = format!(
+                "its transaction time-out of {timeout_ms} ms is above the cluster's \
+                 transaction.max.timeout.ms of {ceiling}; raise that broker setting, or lower the \
+                 participant's time-out"
+            );
+            return self.cycle_failed(p, why, now);
+        }
+        let cluster_id: Arc<str> = report.cluster_id.into();
+        let participant = self.participant_mut(p);
+        participant.transaction_version = report.transaction_version;
+        participant.cycle = Cycle::Binding;
+        let name = participant.name.clone();
+        match self.ledger.clusters.get(&name).cloned() {
+            Some(bound) if bound == cluster_id => self.cluster_bound(p, now),
+            Some(bound) => self.stop_participant(
+                p,
+                format!(
+                    "it is cluster {cluster_id}, but the log binds the name {name} to cluster \
+                     {bound}; correct its address, or use a new participant name"
+                ),
+            ),
+            None => {
+                let record = Record::ClusterBound {
+                    participant: name,
+                    cluster_id,
+                };
+                self.append(record, Durability::Forced, Purpose::Bound(p));
+            }
+        }
+    }
+
+    pub(super) fn cluster_bound(&mut self, p: ParticipantId, now: Now) {
+        if self
+            .participant(p)
+            .is_ok_and(|participant| participant.pool.named_until > PROBE)
+        {
+            return self.probe(p);
+        }
+        self.participant_mut(p).cycle = Cycle::Naming;
+        self.make_names(p, now);
+    }
+
+    pub(super) fn probe(&mut self, p: ParticipantId) {
+        self.participant_mut(p).cycle = Cycle::Probing;
+        let transactional_id = self.slot_name(p, PROBE);
+        let action = Action::Fence {
+            participant: p,
+            transactional_id,
+            timeout_ms: FENCE_TIMEOUT_MS,
+        };
+        self.act(action, Pending::Probe(p));
+    }
+
+    pub(super) fn slot_name(&self, p: ParticipantId, number: u32) -> Arc<str> {
+        let name = SlotName {
+            log_id: self.config.log_id,
+            incarnation: self.incarnation,
+            participant: self.participant_config(p).name.clone(),
+            number,
+        };
+        name.to_transactional_id(&self.config.coordinator)
+    }
+
+    pub(super) fn probed(&mut self, p: ParticipantId, answer: EndAnswer, now: Now) {
+        let why = match answer {
+            EndAnswer::Acknowledged => return self.list_transactions(p),
+            EndAnswer::Code(code) => format!(
+                "initialising the transactional.id {} was answered with Kafka error {code}; \
+                 `gtc check` says what is missing",
+                self.slot_name(p, PROBE)
+            ),
+            EndAnswer::NoAnswer(why) | EndAnswer::NotSent(why) => why,
+        };
+        self.cycle_failed(p, why, now);
+    }
+
+    fn list_transactions(&mut self, p: ParticipantId) {
+        self.participant_mut(p).cycle = Cycle::Listing;
+        let prefix = SlotName::coordinator_prefix(&self.config.coordinator);
+        self.act(
+            Action::List {
+                participant: p,
+                prefix,
+            },
+            Pending::List(p),
+        );
+    }
+
+    pub(super) fn cycle_failed(&mut self, p: ParticipantId, why: String, now: Now) {
+        let participant = self.participant_mut(p);
+        participant.cycle = Cycle::Waiting;
+        participant.attempts = participant.attempts.saturating_add(1);
+        let attempts = participant.attempts;
+        self.set_status(p, ParticipantStatus::Unavailable(why));
+        let delay = self.jitter.delay(self.config.backoff, attempts);
+        self.timers
+            .set(Timer::Participant(p), now.monotonic + delay);
+    }
+
+    pub(super) fn set_status(&mut self, p: ParticipantId, status: ParticipantStatus) {
+        let participant = self.participant_mut(p);
+        if participant.status != status && !participant.is_stopped() {
+            participant.status = status.clone();
+            self.tell(Event::Participant(p, status));
+        }
+    }
+
+    /// Stops a participant until the next start (R7, R17). Branches that are decided are still ended by
+    /// their identities where the cluster is the right one.
+    pub(super) fn stop_participant(&mut self, p: ParticipantId, why: String) {
+        self.set_status(p, ParticipantStatus::Stopped(why.clone()));
+        self.timers.cancel(Timer::Participant(p));
+        self.timers.cancel(Timer::Slots(p));
+        self.participant_mut(p).cycle = Cycle::Waiting;
+        self.refuse_waiters(p, &crate::event::Refusal::Fenced(why.to_string()));
+    }
+}

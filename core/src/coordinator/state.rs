@@ -1,0 +1,241 @@
+//! The states of transactions, branches, slots and participants.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::ending::{Ending, Ground};
+use crate::event::{AbortReason, ParticipantStatus};
+use crate::evidence::TransactionDescription;
+use crate::identity::{
+    BranchIdentity, ParticipantId, ProducerIdentity, SlotId, TransactionId, VersionClass,
+};
+use crate::request::{CommitReturn, Decision};
+use crate::time::Time;
+
+/// A branch's place: its transaction and its index there.
+pub(super) type BranchAt = (TransactionId, usize);
+
+/// A global transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Transaction {
+    pub(super) key: Option<Arc<[u8]>>,
+    pub(super) unix_ms: u64,
+    pub(super) branches: Vec<Branch>,
+    pub(super) state: State,
+}
+
+/// Active -> Preparing -> Deciding -> Completing -> Recording -> gone; Active and Preparing may abort.
+#[derive(Clone, Debug)]
+pub(super) enum State {
+    Active(Active),
+    Preparing(Preparing),
+    Deciding(Preparing),
+    Completing(Completing),
+    /// Ended and told; its completion record is not durable yet.
+    Recording(Decision),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Active {
+    /// When the transaction's own time-out passes.
+    pub(super) expires: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Preparing {
+    pub(super) report: CommitReturn,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Completing {
+    pub(super) decision: Decision,
+    pub(super) ground: Ground,
+    /// Why it aborts.
+    pub(super) reason: AbortReason,
+    /// Its caller has been told an outcome.
+    pub(super) told: bool,
+}
+
+/// One branch.
+#[derive(Clone, Debug)]
+pub(super) struct Branch {
+    /// `None`: the log names a participant that is not configured any more.
+    pub(super) participant: Option<ParticipantId>,
+    pub(super) name: Arc<str>,
+    pub(super) transactional_id: Option<Arc<str>>,
+    pub(super) writer: BranchWriter,
+    /// Before its first write (R14).
+    pub(super) enlisted: Time,
+    pub(super) state: BranchState,
+    /// An `Acknowledged` record was written (R16).
+    pub(super) acknowledged: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum BranchWriter {
+    /// Not leased yet.
+    Waiting,
+    Slot(SlotId),
+    Own(OwnWriter),
+    /// Written by an earlier incarnation.
+    Gone {
+        own: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnWriter {
+    pub(super) class: VersionClass,
+    /// Its state when it was enlisted; `None` until then.
+    pub(super) baseline: Option<TransactionDescription>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum BranchState {
+    /// Waits for a slot, or for an earlier branch of the same own producer.
+    Leasing,
+    /// An own producer's state is being asked.
+    Inspecting {
+        attempts: u32,
+    },
+    Enlisted,
+    Preparing,
+    Prepared(BranchIdentity),
+    ReadOnly,
+    /// Voted no.
+    Refused,
+    Ending(Box<Ending>),
+    /// Its heuristic record is being written.
+    RecordingHeuristic,
+    Done,
+    Heuristic(String),
+    /// One-phase, and nobody can tell.
+    InDoubt(String),
+    /// Never took part: its enlistment was refused.
+    Left,
+}
+
+impl BranchState {
+    pub(super) const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Done | Self::ReadOnly | Self::Heuristic(..) | Self::InDoubt(_) | Self::Left
+        )
+    }
+
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Leasing => "waiting for a slot",
+            Self::Inspecting { .. } => "being inspected",
+            Self::Enlisted => "enlisted",
+            Self::Preparing => "preparing",
+            Self::Prepared(_) => "prepared",
+            Self::ReadOnly => "read-only",
+            Self::Refused => "voted no",
+            Self::Ending(_) => "ending",
+            Self::RecordingHeuristic => "recording a heuristic outcome",
+            Self::Done => "acknowledged",
+            Self::Heuristic(..) => "heuristic",
+            Self::InDoubt(_) => "in doubt",
+            Self::Left => "not enlisted",
+        }
+    }
+}
+
+/// One slot of a pool.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub(super) name: Arc<str>,
+    pub(super) producer: Option<ProducerIdentity>,
+    pub(super) state: SlotState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SlotState {
+    Opening,
+    Free {
+        since: Time,
+    },
+    Leased(TransactionId),
+    /// Its branch is ended; free once both are true (R3, R9).
+    Settling {
+        transaction: TransactionId,
+        verified: bool,
+        durable: bool,
+    },
+    Closing,
+}
+
+/// The slots of one participant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pool {
+    pub(super) slots: BTreeMap<SlotId, Slot>,
+    /// In the order in which they became free: leased in rotation.
+    pub(super) free: VecDeque<SlotId>,
+    pub(super) waiters: VecDeque<BranchAt>,
+    pub(super) opening: usize,
+    pub(super) next_number: u32,
+    /// Numbers below this are durably known.
+    pub(super) named_until: u32,
+    /// A record that makes more names known is being written.
+    pub(super) naming: bool,
+    pub(super) failures: u32,
+    pub(super) last_error: Option<String>,
+}
+
+/// Where a participant stands in the cycle that proves its preconditions; run at the start and at every sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cycle {
+    Waiting,
+    Connecting,
+    Binding,
+    Naming,
+    Probing,
+    Listing,
+}
+
+/// One participant.
+#[derive(Clone, Debug)]
+pub(super) struct Participant {
+    pub(super) name: Arc<str>,
+    pub(super) status: ParticipantStatus,
+    pub(super) cycle: Cycle,
+    pub(super) attempts: u32,
+    pub(super) pool: Pool,
+    /// A listing of this incarnation found nothing stale: branches may be ended by identity (R13, R17).
+    pub(super) listed: bool,
+    /// A complete listing was swept and every orphan in it answered.
+    pub(super) swept: bool,
+    /// Orphans being fenced.
+    pub(super) fencing: usize,
+    /// Branches that wait for `listed`.
+    pub(super) blocked: Vec<BranchAt>,
+    pub(super) transaction_version: i16,
+}
+
+impl Participant {
+    pub(super) fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            status: ParticipantStatus::Starting,
+            cycle: Cycle::Waiting,
+            attempts: 0,
+            pool: Pool {
+                next_number: 1,
+                ..Pool::default()
+            },
+            listed: false,
+            swept: false,
+            fencing: 0,
+            blocked: Vec::new(),
+            transaction_version: 0,
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.status, ParticipantStatus::Stopped(_))
+    }
+}

@@ -1,0 +1,213 @@
+//! Listings: is the log stale, what is orphaned, what belongs to another log (R8, R12, R13).
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::journal::Purpose;
+use super::start::{FENCE_TIMEOUT_MS, PROBE};
+use super::state::Cycle;
+use super::{Coordinator, Pending};
+use crate::action::{Action, Durability};
+use crate::event::{Event, ForeignBranch, ParticipantStatus, StopReason};
+use crate::evidence::{EndAnswer, ListedTransaction, Listing};
+use crate::identity::{ParticipantId, SlotName};
+use crate::record::Record;
+use crate::time::Now;
+use crate::timers::Timer;
+
+/// A broker forgets an unused transactional.id after `transactional.id.expiration.ms`, 7 days by default.
+const NAMES_KEPT_MS: u64 = 8 * 24 * 3600 * 1000;
+
+impl Coordinator {
+    pub(super) fn listed(&mut self, p: ParticipantId, listing: &Listing, now: Now) {
+        self.participant_mut(p).cycle = Cycle::Waiting;
+        if let Some(why) = self.stale(listing) {
+            return self.stop(StopReason::StaleLog(why), now);
+        }
+        self.unblock(p, now);
+        let probe = self.slot_name(p, PROBE);
+        let probe_seen = listing
+            .transactions
+            .iter()
+            .any(|t| t.transactional_id == probe);
+        if !listing.complete || !probe_seen {
+            let missing = match &listing.detail {
+                Some(detail) => detail.clone(),
+                None => format!(
+                    "the just initialised id {probe} is not shown: grant Describe on \
+                     transactional ids with the prefix gtc.{}.",
+                    self.config.coordinator
+                ),
+            };
+            let why = format!("its transactions cannot be listed completely: {missing}");
+            return self.cycle_failed(p, why, now);
+        }
+        self.sweep(p, listing, now);
+    }
+
+    /// A name of our own log that the log does not know, or of an incarnation to come (R13).
+    fn stale(&self, listing: &Listing) -> Option<alloc::string::String> {
+        listing.transactions.iter().find_map(|listed| {
+            let name = SlotName::parse(&self.config.coordinator, &listed.transactional_id)?;
+            let ours = name.log_id == self.config.log_id;
+            let known = name.incarnation <= self.incarnation
+                && self
+                    .ledger
+                    .knows(&name.participant, name.incarnation, name.number);
+            (ours && !known).then(|| {
+                format!(
+                    "a cluster lists {}, which this log never made: the log is an old copy or was \
+                     restored from a backup; see docs/operations.md for the way out",
+                    listed.transactional_id
+                )
+            })
+        })
+    }
+
+    fn unblock(&mut self, p: ParticipantId, now: Now) {
+        let participant = self.participant_mut(p);
+        participant.listed = true;
+        for at in core::mem::take(&mut participant.blocked) {
+            self.run_step(at, now);
+        }
+        self.wake_own_waiters(now);
+    }
+
+    fn sweep(&mut self, p: ParticipantId, listing: &Listing, now: Now) {
+        let participant = self.participant_mut(p);
+        participant.attempts = 0;
+        self.set_status(p, ParticipantStatus::Verified);
+        self.note_foreign(p, listing);
+        self.drop_expired_names(p, listing, now);
+        let orphans = self.orphans(p, listing);
+        self.participant_mut(p).fencing = orphans.len();
+        for transactional_id in orphans {
+            self.counters.orphans_fenced += 1;
+            let action = Action::Fence {
+                participant: p,
+                transactional_id,
+                timeout_ms: FENCE_TIMEOUT_MS,
+            };
+            self.act(action, Pending::FenceOrphan(p));
+        }
+        let next = now.monotonic + self.config.limits.sweep_interval;
+        self.timers.set(Timer::Participant(p), next);
+        self.swept_if_quiet(p);
+        self.serve_waiters(p, now);
+    }
+
+    fn swept_if_quiet(&mut self, p: ParticipantId) {
+        let participant = self.participant_mut(p);
+        if participant.fencing == 0 {
+            participant.swept = true;
+            self.check_recovered();
+        }
+    }
+
+    pub(super) fn orphan_fenced(&mut self, p: ParticipantId, answer: &EndAnswer, now: Now) {
+        let participant = self.participant_mut(p);
+        participant.fencing = participant.fencing.saturating_sub(1);
+        if *answer == EndAnswer::Acknowledged {
+            return self.swept_if_quiet(p);
+        }
+        // The next cycle lists it again; do not wait a whole sweep interval for that.
+        participant.attempts = participant.attempts.saturating_add(1);
+        let attempts = participant.attempts;
+        let delay = self.jitter.delay(self.config.backoff, attempts);
+        self.timers
+            .set(Timer::Participant(p), now.monotonic + delay);
+    }
+
+    /// Open transactions of this log that nobody works on: presumed abort.
+    fn orphans(&self, p: ParticipantId, listing: &Listing) -> Vec<Arc<str>> {
+        let protected = self.protected_names(p);
+        let ours = |listed: &&ListedTransaction| {
+            SlotName::parse(&self.config.coordinator, &listed.transactional_id)
+                .is_some_and(|name| name.log_id == self.config.log_id)
+        };
+        let open = listing
+            .transactions
+            .iter()
+            .filter(|listed| listed.state.is_open());
+        open.filter(ours)
+            .map(|listed| listed.transactional_id.clone())
+            .filter(|name| !protected.contains(name))
+            .collect()
+    }
+
+    /// Names that a live slot or an unfinished transaction may still need.
+    fn protected_names(&self, p: ParticipantId) -> BTreeSet<Arc<str>> {
+        let participant = &self.participants[usize::from(p.0)];
+        let slots = participant
+            .pool
+            .slots
+            .values()
+            .map(|slot| slot.name.clone());
+        let branches = self.transactions.values().flat_map(|t| &t.branches);
+        let unfinished = branches.filter(|b| b.name == participant.name && !b.state.is_settled());
+        slots
+            .chain(unfinished.filter_map(|b| b.transactional_id.clone()))
+            .collect()
+    }
+
+    fn note_foreign(&mut self, p: ParticipantId, listing: &Listing) {
+        let name = self.participant_mut(p).name.clone();
+        let mut seen = BTreeSet::new();
+        for listed in listing
+            .transactions
+            .iter()
+            .filter(|listed| listed.state.is_open())
+        {
+            let parsed = SlotName::parse(&self.config.coordinator, &listed.transactional_id);
+            if parsed.is_none_or(|parsed| parsed.log_id == self.config.log_id) {
+                continue;
+            }
+            let key = (p, listed.transactional_id.clone());
+            seen.insert(key.clone());
+            let branch = ForeignBranch {
+                participant: name.as_ref().into(),
+                transactional_id: listed.transactional_id.clone(),
+                state: listed.state,
+            };
+            if self.foreign.insert(key, branch.clone()).is_none() {
+                self.tell(Event::Foreign(branch));
+            }
+        }
+        self.foreign
+            .retain(|key, _| key.0 != p || seen.contains(key));
+    }
+
+    /// Names of earlier incarnations that the cluster no longer lists need not be remembered (R6), once
+    /// they are so old that no initialisation of theirs can still be on its way.
+    fn drop_expired_names(&mut self, p: ParticipantId, listing: &Listing, now: Now) {
+        let participant = self.participant_mut(p).name.clone();
+        let parsed = listing.transactions.iter();
+        let parsed =
+            parsed.filter_map(|t| SlotName::parse(&self.config.coordinator, &t.transactional_id));
+        let listed: BTreeSet<_> = parsed
+            .filter(|name| *name.participant == *participant)
+            .map(|name| name.incarnation)
+            .collect();
+        let gone: Vec<_> = self
+            .ledger
+            .names
+            .iter()
+            .filter(|((name, incarnation), names)| {
+                *name == participant
+                    && *incarnation < self.incarnation
+                    && !listed.contains(incarnation)
+                    && names.unix_ms.saturating_add(NAMES_KEPT_MS) < now.unix_ms
+            })
+            .map(|((_, incarnation), _)| *incarnation)
+            .collect();
+        for incarnation in gone {
+            let record = Record::NamesGone {
+                incarnation,
+                participant: participant.clone(),
+            };
+            self.append(record, Durability::Lazy, Purpose::Nothing);
+        }
+    }
+}

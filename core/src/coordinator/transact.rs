@@ -1,0 +1,616 @@
+//! A transaction up to its decision: begin, enlist, votes, decide.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::journal::Purpose;
+use super::state::{
+    Active, Branch, BranchAt, BranchState, BranchWriter, Completing, Preparing, State, Transaction,
+};
+use super::{Coordinator, Pending, Phase};
+use crate::action::{Action, Durability, Writer};
+use crate::ending::{Ending, Ground, Step};
+use crate::event::{AbortReason, Event, Outcome, ParticipantStatus, Refusal};
+use crate::evidence::PrepareReport;
+use crate::identity::{BranchIdentity, ParticipantId, TransactionId, VersionClass};
+use crate::record::{DecidedBranch, Record};
+use crate::request::{Accepted, CommitReturn, Decision};
+use crate::time::{Now, Time};
+use crate::timers::Timer;
+use crate::vote::{self, Vote};
+
+impl Coordinator {
+    pub(super) fn begin(
+        &mut self,
+        key: Option<Vec<u8>>,
+        timeout: Option<Duration>,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        match self.phase {
+            Phase::Starting => return Err(Refusal::Unavailable("it is starting".to_string())),
+            Phase::Closing { .. } => return Err(Refusal::Closed),
+            Phase::Running | Phase::Stopped(_) => {}
+        }
+        let limits = &self.config.limits;
+        if self.transactions.len() >= limits.transactions_max {
+            return Err(Refusal::Limit(
+                "transactions_max",
+                limits.transactions_max as u64,
+            ));
+        }
+        if key
+            .as_ref()
+            .is_some_and(|key| key.len() > limits.key_bytes_max)
+        {
+            return Err(Refusal::Limit("key_bytes_max", limits.key_bytes_max as u64));
+        }
+        let id = TransactionId {
+            incarnation: self.incarnation,
+            sequence: self.next_sequence,
+        };
+        self.next_sequence += 1;
+        let expires = timeout.map(|timeout| now.monotonic + timeout);
+        let transaction = Transaction {
+            key: key.map(Arc::from),
+            unix_ms: now.unix_ms,
+            branches: Vec::new(),
+            state: State::Active(Active { expires }),
+        };
+        self.transactions.insert(id, transaction);
+        self.set_deadline(id);
+        self.counters.begun += 1;
+        Ok(Accepted::Begun(id))
+    }
+
+    /// The transaction, if it still takes branches.
+    pub(super) fn active(&mut self, id: TransactionId) -> Result<&mut Transaction, Refusal> {
+        let transaction = self
+            .transactions
+            .get_mut(&id)
+            .ok_or(Refusal::UnknownTransaction(id))?;
+        match transaction.state {
+            State::Active(_) => Ok(transaction),
+            _ => Err(Refusal::InvalidState(alloc::format!(
+                "{id} is {}; only an active transaction takes this",
+                transaction.state.name()
+            ))),
+        }
+    }
+
+    pub(super) fn enlist(
+        &mut self,
+        id: TransactionId,
+        p: ParticipantId,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        let participant = self.participant(p)?;
+        let name = participant.name.clone();
+        if let ParticipantStatus::Stopped(why) = &participant.status {
+            return Err(Refusal::Fenced(why.clone()));
+        }
+        let branches_max = self.config.limits.branches_max;
+        let transaction = self.active(id)?;
+        if let Some(slot) = transaction.managed_slot(p) {
+            if let Some(slot) = slot {
+                let event = Event::Enlisted {
+                    transaction: id,
+                    participant: p,
+                    slot: Some(slot),
+                };
+                self.tell(event);
+            }
+            return Ok(Accepted::Pending);
+        }
+        if transaction.branches.len() >= branches_max {
+            return Err(Refusal::Limit("branches_max", branches_max as u64));
+        }
+        let index = transaction.branches.len();
+        transaction.branches.push(Branch {
+            participant: Some(p),
+            name,
+            transactional_id: None,
+            writer: BranchWriter::Waiting,
+            enlisted: now.monotonic,
+            state: BranchState::Leasing,
+            acknowledged: false,
+        });
+        let at = now.monotonic + self.config.limits.enlist_timeout;
+        self.timers.set(Timer::Enlist(id, index), at);
+        let pool = &mut self.participant_mut(p).pool;
+        if pool.free.is_empty() {
+            self.counters.slot_waits += 1;
+        }
+        self.participant_mut(p).pool.waiters.push_back((id, index));
+        self.serve_waiters(p, now);
+        Ok(Accepted::Pending)
+    }
+
+    pub(super) fn commit(
+        &mut self,
+        id: TransactionId,
+        report: CommitReturn,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        let transaction = self.active(id)?;
+        let unready = |branch: &Branch| {
+            matches!(
+                branch.state,
+                BranchState::Leasing | BranchState::Inspecting { .. }
+            )
+        };
+        if transaction.branches.iter().any(unready) {
+            let why = alloc::format!("{id} still waits for a participant to be enlisted");
+            return Err(Refusal::InvalidState(why));
+        }
+        transaction.state = State::Preparing(Preparing { report });
+        let ready: Vec<(usize, ParticipantId, Writer, Arc<str>)> = transaction
+            .branches
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(index, branch)| {
+                branch.begin_preparing().map(|(p, w, n)| (index, p, w, n))
+            })
+            .collect();
+        for (index, participant, writer, transactional_id) in ready {
+            let action = Action::Prepare {
+                transaction: id,
+                participant,
+                writer,
+                transactional_id,
+            };
+            self.act(action, Pending::Prepare((id, index)));
+        }
+        self.decide_if_voted(id, now);
+        Ok(Accepted::Pending)
+    }
+
+    pub(super) fn prepared(&mut self, at: BranchAt, report: &PrepareReport, now: Now) {
+        let (id, index) = at;
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let branch = &transaction.branches[index];
+        let aborting = matches!(transaction.state, State::Completing(_));
+        let Some(vote) = self.vote(branch, report) else {
+            return;
+        };
+        let participant = branch.participant;
+        if let (Vote::No(objection), Some(p)) = (&vote, participant)
+            && objection.stranger
+        {
+            self.counters.fences += 1;
+            self.stop_participant(p, objection.detail.clone());
+        }
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let branch = &mut transaction.branches[index];
+        let objection = match vote {
+            Vote::Yes(identity) => {
+                branch.state = BranchState::Prepared(identity);
+                None
+            }
+            Vote::ReadOnly => {
+                branch.state = BranchState::ReadOnly;
+                self.release_read_only(at, now);
+                None
+            }
+            Vote::No(objection) => {
+                branch.state = BranchState::Refused;
+                let participant = branch.name.to_string();
+                Some(AbortReason::VotedNo {
+                    participant,
+                    detail: objection.detail,
+                })
+            }
+        };
+        match objection {
+            _ if aborting => self.abort_branch(at, now),
+            Some(reason) => self.begin_abort(id, reason, now),
+            None => self.decide_if_voted(id, now),
+        }
+    }
+
+    fn vote(&self, branch: &Branch, report: &PrepareReport) -> Option<Vote> {
+        let name = branch.transactional_id.as_ref()?;
+        match &branch.writer {
+            BranchWriter::Slot(slot) => {
+                let pool = &self.participants[usize::from(branch.participant?.0)].pool;
+                let producer = pool.slots.get(slot)?.producer?;
+                Some(vote::managed(report, name, producer))
+            }
+            BranchWriter::Own(own) => {
+                Some(vote::own(report, name, own.baseline.as_ref()?, own.class))
+            }
+            BranchWriter::Waiting | BranchWriter::Gone { .. } => None,
+        }
+    }
+
+    fn release_read_only(&mut self, (id, index): BranchAt, now: Now) {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let branch = &transaction.branches[index];
+        match (branch.participant, &branch.writer) {
+            (Some(p), BranchWriter::Slot(slot)) => self.release_unused_slot(p, *slot, now),
+            (Some(_), BranchWriter::Own(_)) => self.own_released((id, index), false, now),
+            _ => {}
+        }
+    }
+
+    fn decide_if_voted(&mut self, id: TransactionId, now: Now) {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let State::Preparing(preparing) = transaction.state else {
+            return;
+        };
+        let voted = |branch: &Branch| {
+            matches!(
+                branch.state,
+                BranchState::Prepared(_) | BranchState::ReadOnly | BranchState::Left
+            )
+        };
+        if !transaction.branches.iter().all(voted) {
+            return;
+        }
+        let promised = transaction
+            .branches
+            .iter()
+            .filter_map(|branch| self.promise(branch));
+        let nearest = promised.min_by_key(|(until, _)| *until);
+        if let Some((until, name)) = nearest
+            && until <= now.monotonic
+        {
+            let participant = name.to_string();
+            return self.begin_abort(id, AbortReason::DeadlinePassed { participant }, now);
+        }
+        self.decide(id, preparing, now);
+    }
+
+    /// Until when a prepared branch can be promised to commit (R14).
+    fn promise<'a>(&self, branch: &'a Branch) -> Option<(Time, &'a Arc<str>)> {
+        let BranchState::Prepared(identity) = &branch.state else {
+            return None;
+        };
+        let timeout_ms = u64::try_from(identity.timeout_ms).unwrap_or(0);
+        Some((self.promised_until(branch, timeout_ms)?, &branch.name))
+    }
+
+    fn promised_until(&self, branch: &Branch, timeout_ms: u64) -> Option<Time> {
+        let margin = self.participant_config(branch.participant?).margin;
+        let span = Duration::from_millis(timeout_ms).saturating_sub(margin);
+        Some(branch.enlisted + span)
+    }
+
+    fn decide(&mut self, id: TransactionId, preparing: Preparing, now: Now) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let branches: Vec<DecidedBranch> = transaction
+            .branches
+            .iter()
+            .filter_map(Branch::as_decided)
+            .collect();
+        let one_phase =
+            matches!(branches.as_slice(), [only] if !only.own && transaction.key.is_none());
+        if branches.is_empty() || one_phase {
+            let ground = Ground::OnePhase;
+            return self.begin_commit(id, ground, now);
+        }
+        transaction.state = State::Deciding(preparing);
+        transaction.unix_ms = now.unix_ms;
+        let key = transaction.key.clone();
+        let record = Record::Decided {
+            transaction: id,
+            key,
+            unix_ms: now.unix_ms,
+            branches,
+        };
+        self.append(record, Durability::Forced, Purpose::Decision(id));
+    }
+
+    /// The commit record is durable.
+    pub(super) fn decided(&mut self, id: TransactionId, now: Now) {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let State::Deciding(preparing) = transaction.state else {
+            return;
+        };
+        let own = transaction
+            .branches
+            .iter()
+            .any(|b| matches!(b.writer, BranchWriter::Own(_)));
+        self.begin_commit(id, Ground::Decided, now);
+        if preparing.report == CommitReturn::Decided && !own {
+            self.tell(Event::Decided(id));
+        }
+    }
+
+    fn begin_commit(&mut self, id: TransactionId, ground: Ground, now: Now) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        transaction.state = State::Completing(Completing {
+            decision: Decision::Commit,
+            ground,
+            reason: AbortReason::Presumed,
+            told: false,
+        });
+        let mut ready = Vec::new();
+        for (index, branch) in transaction.branches.iter_mut().enumerate() {
+            let BranchState::Prepared(identity) = &branch.state else {
+                continue;
+            };
+            let step = branch.writer.first_step(identity.version_class);
+            let ending = Ending::identified(Decision::Commit, ground, identity.clone());
+            branch.state = BranchState::Ending(ending.starting_with(step).into());
+            ready.push(index);
+        }
+        let at = now.monotonic + self.config.limits.report_timeout;
+        self.timers.set(Timer::Deadline(id), at);
+        for index in ready {
+            self.run_step((id, index), now);
+        }
+        self.finish_if_complete(id, now);
+    }
+
+    pub(super) fn abort(
+        &mut self,
+        id: TransactionId,
+        reason: String,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        let transaction = self
+            .transactions
+            .get(&id)
+            .ok_or(Refusal::UnknownTransaction(id))?;
+        match &transaction.state {
+            State::Active(_) | State::Preparing(_) => {
+                self.begin_abort(id, AbortReason::Requested(reason), now);
+                Ok(Accepted::Pending)
+            }
+            State::Completing(completing) if completing.decision == Decision::Abort => {
+                Ok(Accepted::Pending)
+            }
+            state => Err(Refusal::InvalidState(alloc::format!(
+                "{id} is {}: it can no longer be aborted",
+                state.name()
+            ))),
+        }
+    }
+
+    /// Aborts a transaction that is not decided, or whose decision was provably not written.
+    pub(super) fn begin_abort(&mut self, id: TransactionId, reason: AbortReason, now: Now) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        if matches!(
+            transaction.state,
+            State::Completing(_) | State::Recording(_)
+        ) {
+            return;
+        }
+        self.counters.aborts += 1;
+        transaction.state = State::Completing(Completing {
+            decision: Decision::Abort,
+            ground: Ground::Decided,
+            reason,
+            told: false,
+        });
+        let count = transaction.branches.len();
+        let at = now.monotonic + self.config.limits.report_timeout;
+        self.timers.set(Timer::Deadline(id), at);
+        for index in 0..count {
+            self.abort_branch((id, index), now);
+        }
+        self.finish_if_complete(id, now);
+    }
+
+    /// Begins to abort one branch, unless its prepare is still under way: that comes first.
+    fn abort_branch(&mut self, at: BranchAt, now: Now) {
+        let (id, index) = at;
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let branch = &mut transaction.branches[index];
+        let identity = match &branch.state {
+            BranchState::Leasing | BranchState::Inspecting { .. } => {
+                let participant = branch.participant;
+                return self.leave(at, participant);
+            }
+            BranchState::Enlisted | BranchState::Refused => None,
+            BranchState::Prepared(identity) => Some(identity.clone()),
+            _ => return,
+        };
+        let Some(ending) = branch.abort_ending(identity) else {
+            return;
+        };
+        branch.state = BranchState::Ending(ending.into());
+        self.run_step(at, now);
+    }
+
+    fn leave(&mut self, at: BranchAt, participant: Option<ParticipantId>) {
+        if let Some(p) = participant {
+            self.participant_mut(p)
+                .pool
+                .waiters
+                .retain(|waiter| *waiter != at);
+        }
+        self.own_waiters.retain(|waiter| *waiter != at);
+        let reason = "its transaction was aborted".to_string();
+        self.refuse_enlistment(at, Refusal::InvalidState(reason));
+    }
+
+    /// Sets the timer that aborts an undecided transaction in time.
+    pub(super) fn set_deadline(&mut self, id: TransactionId) {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let State::Active(active) = transaction.state else {
+            return;
+        };
+        let promised = transaction.branches.iter().filter_map(|branch| {
+            let timeout_ms = match &branch.writer {
+                BranchWriter::Slot(_) => self.participant_config(branch.participant?).timeout_ms,
+                BranchWriter::Own(own) => own.baseline.as_ref()?.timeout_ms,
+                BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
+            };
+            self.promised_until(branch, u64::try_from(timeout_ms).unwrap_or(0))
+        });
+        if let Some(at) = promised.chain(active.expires).min() {
+            self.timers.set(Timer::Deadline(id), at);
+        }
+    }
+
+    pub(super) fn deadline_passed(&mut self, id: TransactionId, now: Now) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        match &mut transaction.state {
+            State::Active(active) if active.expires.is_some_and(|at| at <= now.monotonic) => {
+                self.begin_abort(id, AbortReason::TimedOut, now);
+            }
+            State::Active(_) | State::Preparing(_) => {
+                let participant = transaction.branches.first().map(|b| b.name.to_string());
+                let participant = self
+                    .nearest_participant(id)
+                    .or(participant)
+                    .unwrap_or_default();
+                self.begin_abort(id, AbortReason::DeadlinePassed { participant }, now);
+            }
+            // The append under way decides.
+            State::Deciding(_) | State::Recording(_) => {}
+            State::Completing(completing) if !completing.told => {
+                completing.told = true;
+                let detail = transaction.unfinished_detail();
+                self.counters.in_doubt += 1;
+                let outcome = Outcome::InDoubt(detail);
+                self.tell(Event::Ended {
+                    transaction: id,
+                    outcome,
+                });
+            }
+            State::Completing(_) => {}
+        }
+    }
+
+    fn nearest_participant(&self, id: TransactionId) -> Option<String> {
+        let branches = &self.transactions.get(&id)?.branches;
+        let nearest = branches.iter().filter_map(|branch| {
+            let timeout_ms = self.participant_config(branch.participant?).timeout_ms;
+            let until = self.promised_until(branch, u64::try_from(timeout_ms).unwrap_or(0))?;
+            Some((until, &branch.name))
+        });
+        nearest.min().map(|(_, name)| name.to_string())
+    }
+}
+
+impl State {
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Active(_) => "active",
+            Self::Preparing(_) => "preparing",
+            Self::Deciding(_) => "deciding",
+            Self::Completing(completing) => match completing.decision {
+                Decision::Commit => "committing",
+                Decision::Abort => "aborting",
+            },
+            Self::Recording(_) => "ended",
+        }
+    }
+}
+
+impl Transaction {
+    /// Whether the participant has a managed branch here, and its slot once leased.
+    fn managed_slot(&self, p: ParticipantId) -> Option<Option<crate::SlotId>> {
+        self.branches
+            .iter()
+            .filter(|branch| branch.participant == Some(p))
+            .find_map(|branch| match (&branch.writer, &branch.state) {
+                (_, BranchState::Left) => None,
+                (BranchWriter::Waiting, _) => Some(None),
+                (BranchWriter::Slot(slot), _) => Some(Some(*slot)),
+                _ => None,
+            })
+    }
+
+    /// Which branches are not ended, and why, for people.
+    fn unfinished_detail(&self) -> String {
+        let mut text = String::from("not acknowledged yet:");
+        for branch in self
+            .branches
+            .iter()
+            .filter(|branch| !branch.state.is_final())
+        {
+            let why = match &branch.state {
+                BranchState::Ending(ending) => ending.detail.as_deref(),
+                _ => None,
+            };
+            text.push(' ');
+            text.push_str(&branch.name);
+            text.push_str(" (");
+            text.push_str(why.unwrap_or(branch.state.name()));
+            text.push(')');
+        }
+        text
+    }
+}
+
+impl Branch {
+    fn begin_preparing(&mut self) -> Option<(ParticipantId, Writer, Arc<str>)> {
+        if !matches!(self.state, BranchState::Enlisted) {
+            return None;
+        }
+        let name = self.transactional_id.clone()?;
+        let writer = match &self.writer {
+            BranchWriter::Slot(slot) => Writer::Slot(*slot),
+            BranchWriter::Own(_) => Writer::Own(name.clone()),
+            BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
+        };
+        self.state = BranchState::Preparing;
+        Some((self.participant?, writer, name))
+    }
+
+    fn abort_ending(&self, identity: Option<BranchIdentity>) -> Option<Ending> {
+        let step = match self.writer {
+            BranchWriter::Slot(_) => Step::ByWriter,
+            _ => Step::Inquire,
+        };
+        let ending = if let Some(identity) = identity {
+            Ending::identified(Decision::Abort, Ground::Decided, identity)
+        } else if let Some((identity, before_ms)) = self.unprepared_identity() {
+            Ending::identified(Decision::Abort, Ground::Decided, identity).after(before_ms)
+        } else {
+            let name = self.transactional_id.clone()?;
+            Ending::unidentified(Ground::Decided, VersionClass::V1, name)
+        };
+        Some(ending.starting_with(step))
+    }
+
+    fn as_decided(&self) -> Option<DecidedBranch> {
+        let BranchState::Prepared(identity) = &self.state else {
+            return None;
+        };
+        Some(DecidedBranch {
+            participant: self.name.clone(),
+            identity: identity.clone(),
+            own: matches!(self.writer, BranchWriter::Own(_)),
+        })
+    }
+}
+
+impl BranchWriter {
+    /// How a prepared branch is ended first.
+    const fn first_step(&self, class: VersionClass) -> Step {
+        match self {
+            Self::Slot(_) => Step::ByWriter,
+            // It was described a moment ago, by the vote.
+            Self::Own(_) => Step::Send,
+            Self::Waiting | Self::Gone { .. } => Ending::first_step_without_writer(class),
+        }
+    }
+}

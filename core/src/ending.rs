@@ -1,0 +1,308 @@
+//! How one branch is ended: what each answer proves, and what to do next.
+//!
+//! The tables are those of kafka-facts in docs/protocol.md. `Standing` is what a description proves
+//! about a branch's identity; the verdicts say what follows for the decision at hand.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+
+use crate::event::HeuristicKind;
+use crate::evidence::{BrokerState, EndAnswer, Inquiry, TransactionDescription};
+use crate::identity::{BranchIdentity, ProducerIdentity, VersionClass};
+use crate::request::Decision;
+
+/// What to do next for a branch that is being ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The managed producer's own call.
+    ByWriter,
+    /// EndTxn by the control client.
+    Send,
+    /// DescribeTransactions, to learn where the branch stands.
+    Inquire,
+    /// DescribeTransactions after an EndTxn(v1) that was acknowledged (R17).
+    Confirm,
+}
+
+/// On what ground a branch is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// The decision of a two-phase transaction, or an abort that its coordinator decided.
+    Decided,
+    /// The only yes vote: the branch's own commit is the decision.
+    OnePhase,
+    /// Found undecided at a start: presumed abort.
+    Presumed,
+}
+
+/// What an answer means for a branch that is being ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Do this at once.
+    Go(Step),
+    /// Do this after a delay.
+    Retry(Step, String),
+    /// It ended as decided.
+    Finished,
+    /// It ended otherwise, or that it ended as decided cannot be proved.
+    Heuristic(HeuristicKind, String),
+    /// One-phase: the broker had aborted it.
+    BrokerAborted,
+    /// One-phase: nobody can tell how it ended.
+    Undecidable(String),
+}
+
+/// A branch that is being ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) decision: Decision,
+    pub(crate) ground: Ground,
+    pub(crate) class: VersionClass,
+    pub(crate) transactional_id: Arc<str>,
+    pub(crate) identity: Option<BranchIdentity>,
+    /// The start time of the transaction before, where the branch's own is not known.
+    pub(crate) before_ms: Option<i64>,
+    pub(crate) step: Step,
+    /// Attempts to end it that were not acknowledged.
+    pub(crate) failed: u32,
+    /// Attempts of EndTxn by the control client.
+    pub(crate) sent: u32,
+    /// Its writer's requests are not all provably answered (R3).
+    pub(crate) dirty: bool,
+    /// The last error, for people.
+    pub(crate) detail: Option<String>,
+}
+
+/// Where a branch stands by a description of its transactional.id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Open,
+    Committed,
+    Aborted,
+    Other,
+}
+
+/// The next identity after `before` when the broker moves the epoch; at its end the producer id rolls over.
+fn follows(before: ProducerIdentity, after: ProducerIdentity) -> bool {
+    let next =
+        before.producer_id == after.producer_id && before.epoch.checked_add(1) == Some(after.epoch);
+    let rolled =
+        before.epoch >= i16::MAX - 1 && after.epoch == 0 && after.producer_id != before.producer_id;
+    next || rolled
+}
+
+fn standing(branch: &BranchIdentity, found: &TransactionDescription) -> Standing {
+    let same = found.producer == branch.producer;
+    let moved = follows(branch.producer, found.producer);
+    if branch.start_time_ms >= 0 && found.start_time_ms != branch.start_time_ms {
+        return Standing::Other;
+    }
+    match found.state {
+        BrokerState::Ongoing if same => Standing::Open,
+        BrokerState::PrepareCommit | BrokerState::CompleteCommit => {
+            let committed = match branch.version_class {
+                VersionClass::V1 => same,
+                VersionClass::V2 => moved,
+            };
+            if committed {
+                Standing::Committed
+            } else {
+                Standing::Other
+            }
+        }
+        BrokerState::PrepareAbort | BrokerState::CompleteAbort | BrokerState::PrepareEpochFence
+            if same || moved =>
+        {
+            Standing::Aborted
+        }
+        _ => Standing::Other,
+    }
+}
+
+/// Kafka error codes that the tables name.
+mod code {
+    pub(super) const INVALID_PRODUCER_EPOCH: i16 = 47;
+    pub(super) const INVALID_TXN_STATE: i16 = 48;
+    pub(super) const INVALID_PRODUCER_ID_MAPPING: i16 = 49;
+    pub(super) const PRODUCER_FENCED: i16 = 90;
+}
+
+impl Ending {
+    /// Ends a branch of which only the name is known.
+    pub(crate) fn unidentified(ground: Ground, class: VersionClass, name: Arc<str>) -> Self {
+        Self {
+            decision: Decision::Abort,
+            ground,
+            class,
+            transactional_id: name,
+            identity: None,
+            before_ms: None,
+            step: Step::ByWriter,
+            failed: 0,
+            sent: 0,
+            dirty: false,
+            detail: None,
+        }
+    }
+
+    /// Ends a branch whose identity is known.
+    pub(crate) fn identified(decision: Decision, ground: Ground, identity: BranchIdentity) -> Self {
+        let name = identity.transactional_id.clone();
+        let mut ending = Self::unidentified(ground, identity.version_class, name);
+        ending.decision = decision;
+        ending.identity = Some(identity);
+        ending
+    }
+
+    /// Tells the branch, whose start time is not known, from the transaction before it.
+    pub(crate) const fn after(mut self, before_ms: i64) -> Self {
+        self.before_ms = Some(before_ms);
+        self
+    }
+
+    pub(crate) const fn starting_with(mut self, step: Step) -> Self {
+        self.step = step;
+        self
+    }
+
+    /// The first step where no live producer can be asked: a v1 branch must be looked at first (R9).
+    pub(crate) const fn first_step_without_writer(class: VersionClass) -> Step {
+        match class {
+            VersionClass::V1 => Step::Inquire,
+            VersionClass::V2 => Step::Send,
+        }
+    }
+
+    /// Judges the answer to `ByWriter` or `Send`.
+    pub(crate) fn on_end_answer(&mut self, answer: &EndAnswer) -> Verdict {
+        if self.step == Step::ByWriter {
+            return self.on_writer_answer(answer);
+        }
+        self.sent += 1;
+        if self.class == VersionClass::V1 {
+            self.dirty = true;
+        }
+        let again = Self::first_step_without_writer(self.class);
+        match answer {
+            EndAnswer::Acknowledged if self.class == VersionClass::V1 => Verdict::Go(Step::Confirm),
+            EndAnswer::Acknowledged => Verdict::Finished,
+            EndAnswer::Code(
+                found @ (code::INVALID_PRODUCER_EPOCH
+                | code::INVALID_TXN_STATE
+                | code::INVALID_PRODUCER_ID_MAPPING
+                | code::PRODUCER_FENCED),
+            ) => {
+                self.fail(format!("EndTxn answered {found}"));
+                Verdict::Go(Step::Inquire)
+            }
+            EndAnswer::Code(found) => self.retry(again, format!("EndTxn answered {found}")),
+            EndAnswer::NoAnswer(why) | EndAnswer::NotSent(why) => self.retry(again, why.clone()),
+        }
+    }
+
+    fn on_writer_answer(&mut self, answer: &EndAnswer) -> Verdict {
+        let why = match answer {
+            EndAnswer::Acknowledged => return Verdict::Finished,
+            EndAnswer::Code(found) => format!("the producer's own call failed with {found}"),
+            EndAnswer::NoAnswer(why) | EndAnswer::NotSent(why) => why.clone(),
+        };
+        self.dirty = true;
+        self.fail(why);
+        Verdict::Go(Step::Inquire)
+    }
+
+    /// Judges the answer to `Inquire` or `Confirm`.
+    pub(crate) fn on_inquiry(&mut self, inquiry: &Inquiry) -> Verdict {
+        match inquiry {
+            Inquiry::NoAnswer(why) => self.retry(self.step, why.clone()),
+            Inquiry::Refused(found) => {
+                self.retry(self.step, format!("DescribeTransactions answered {found}"))
+            }
+            Inquiry::NotFound => {
+                self.on_standing(Standing::Other, "the broker no longer knows the id")
+            }
+            Inquiry::Described(found) => self.on_description(found),
+        }
+    }
+
+    fn on_description(&mut self, found: &TransactionDescription) -> Verdict {
+        let Some(identity) = &self.identity else {
+            return self.on_unidentified(found);
+        };
+        let detail = format!(
+            "broker says {:?}, producer {}/{}, start {}",
+            found.state, found.producer.producer_id, found.producer.epoch, found.start_time_ms
+        );
+        let standing = if self.before_ms == Some(found.start_time_ms) {
+            Standing::Other
+        } else {
+            standing(identity, found)
+        };
+        self.on_standing(standing, &detail)
+    }
+
+    /// An abort before anything was described: what is open under the slot's name is this branch.
+    fn on_unidentified(&mut self, found: &TransactionDescription) -> Verdict {
+        match found.state {
+            BrokerState::Ongoing => {
+                self.identity = Some(BranchIdentity {
+                    transactional_id: self.transactional_id.clone(),
+                    producer: found.producer,
+                    start_time_ms: found.start_time_ms,
+                    timeout_ms: found.timeout_ms,
+                    version_class: self.class,
+                });
+                self.send_or_retry()
+            }
+            BrokerState::PrepareAbort | BrokerState::PrepareEpochFence => {
+                self.retry(Step::Inquire, "the broker is aborting it".to_string())
+            }
+            _ => Verdict::Finished,
+        }
+    }
+
+    fn on_standing(&mut self, standing: Standing, detail: &str) -> Verdict {
+        match (self.decision, standing) {
+            (_, Standing::Open) => self.send_or_retry(),
+            (Decision::Commit, Standing::Committed) | (Decision::Abort, Standing::Aborted) => {
+                Verdict::Finished
+            }
+            (Decision::Commit, Standing::Aborted) if self.ground == Ground::OnePhase => {
+                Verdict::BrokerAborted
+            }
+            (Decision::Commit, Standing::Other) if self.ground == Ground::OnePhase => {
+                Verdict::Undecidable(detail.to_string())
+            }
+            (Decision::Commit, Standing::Aborted) => {
+                Verdict::Heuristic(HeuristicKind::Aborted, detail.to_string())
+            }
+            (Decision::Commit, Standing::Other) => {
+                Verdict::Heuristic(HeuristicKind::Hazard, detail.to_string())
+            }
+            (Decision::Abort, Standing::Committed) if self.ground != Ground::Presumed => {
+                Verdict::Heuristic(HeuristicKind::Committed, detail.to_string())
+            }
+            // Nothing of this branch is open any more, and nothing promised that it would commit.
+            (Decision::Abort, Standing::Committed | Standing::Other) => Verdict::Finished,
+        }
+    }
+
+    /// Sends EndTxn at once the first time; after that with a delay, whatever the answers say.
+    fn send_or_retry(&mut self) -> Verdict {
+        if self.sent == 0 {
+            return Verdict::Go(Step::Send);
+        }
+        self.retry(Step::Send, "the broker still says Ongoing".to_string())
+    }
+
+    fn retry(&mut self, step: Step, why: String) -> Verdict {
+        self.fail(why.clone());
+        Verdict::Retry(step, why)
+    }
+
+    fn fail(&mut self, why: String) {
+        self.failed = self.failed.saturating_add(1);
+        self.detail = Some(why);
+    }
+}

@@ -1,0 +1,81 @@
+//! Everything that the core does by itself after some time, in one enum and one ordered set.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use crate::action::WaitReason;
+use crate::identity::{ParticipantId, TransactionId};
+use crate::time::Time;
+
+/// What a timer is for. At most one of each is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// A transaction must be decided, or its caller be told that it is in doubt.
+    Deadline(TransactionId),
+    /// A branch has waited long enough for a slot.
+    Enlist(TransactionId, usize),
+    /// A branch is tried again.
+    Branch(TransactionId, usize),
+    /// A completion record that the log refused is tried again.
+    Completion(TransactionId),
+    /// A participant is tried again, or swept.
+    Participant(ParticipantId),
+    /// A slot is opened again after a failure.
+    Slots(ParticipantId),
+    /// Unused slots are closed.
+    Idle(ParticipantId),
+}
+
+impl Timer {
+    pub(crate) const fn reason(self) -> WaitReason {
+        match self {
+            Self::Deadline(_) => WaitReason::Deadline,
+            Self::Enlist(..) => WaitReason::EnlistTimeout,
+            Self::Branch(..) => WaitReason::BranchRetry,
+            Self::Completion(_) => WaitReason::LogRetry,
+            Self::Participant(_) => WaitReason::Sweep,
+            Self::Slots(_) => WaitReason::ParticipantRetry,
+            Self::Idle(_) => WaitReason::IdleSlots,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timers {
+    order: BTreeSet<(Time, Timer)>,
+    at: BTreeMap<Timer, Time>,
+}
+
+impl Timers {
+    /// Sets or moves a timer.
+    pub(crate) fn set(&mut self, timer: Timer, at: Time) {
+        if let Some(before) = self.at.insert(timer, at) {
+            self.order.remove(&(before, timer));
+        }
+        self.order.insert((at, timer));
+    }
+
+    pub(crate) fn is_set(&self, timer: Timer) -> bool {
+        self.at.contains_key(&timer)
+    }
+
+    pub(crate) fn cancel(&mut self, timer: Timer) {
+        if let Some(at) = self.at.remove(&timer) {
+            self.order.remove(&(at, timer));
+        }
+    }
+
+    /// Takes the next timer that is due at `now`.
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<Timer> {
+        let (at, timer) = *self.order.first()?;
+        if at > now {
+            return None;
+        }
+        self.cancel(timer);
+        Some(timer)
+    }
+
+    /// The next instant at which a timer is due, and why.
+    pub(crate) fn next(&self) -> Option<(Time, WaitReason)> {
+        self.order.first().map(|(at, timer)| (*at, timer.reason()))
+    }
+}

@@ -1,0 +1,173 @@
+//! Votes: what a branch's writer counted and what its broker says, weighed by the core.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+
+use crate::evidence::{BrokerState, Inquiry, PrepareReport, TransactionDescription, WriteReport};
+use crate::identity::{BranchIdentity, ProducerIdentity, VersionClass};
+
+/// The vote of a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    /// Everything is delivered and the broker holds it open under the writer's own identity.
+    Yes(BranchIdentity),
+    /// Nothing was written: no second phase.
+    ReadOnly,
+    /// It cannot commit.
+    No(Objection),
+}
+
+/// Why a branch voted no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Objection {
+    /// For people.
+    pub(crate) detail: String,
+    /// A stranger took the writer's transactional.id over (R7).
+    pub(crate) stranger: bool,
+}
+
+impl Vote {
+    fn no(detail: impl Into<String>) -> Self {
+        Self::No(Objection {
+            detail: detail.into(),
+            stranger: false,
+        })
+    }
+}
+
+/// The vote of a branch that a managed producer wrote.
+pub(crate) fn managed(report: &PrepareReport, name: &Arc<str>, expected: ProducerIdentity) -> Vote {
+    if let Some(objection) = taken_over(report, expected) {
+        return Vote::No(objection);
+    }
+    if let Some(why) = undelivered(&report.writes) {
+        return Vote::no(why);
+    }
+    if report.writes.sent == 0 && report.writes.offsets_sent == 0 {
+        return Vote::ReadOnly;
+    }
+    if report.writer.is_some_and(|writer| writer != expected) {
+        return Vote::no("the producer reports another identity than it was initialised with");
+    }
+    match described(report) {
+        Ok(found) => ongoing(found, name, expected, VersionClass::V1),
+        Err(why) => Vote::no(why),
+    }
+}
+
+/// The vote of an application's own producer, found at enlisting in the state `baseline`.
+pub(crate) fn own(
+    report: &PrepareReport,
+    name: &Arc<str>,
+    baseline: &TransactionDescription,
+    class: VersionClass,
+) -> Vote {
+    let writes = &report.writes;
+    if let Some(why) = undelivered(writes) {
+        return Vote::no(why);
+    }
+    if writes.fenced {
+        return Vote::no(why_or(writes, "the producer is fenced"));
+    }
+    if !writes.stated_delivered && writes.sent == 0 {
+        return Vote::no(
+            "the application did not say that everything it wrote was delivered: count its \
+             deliveries, or state delivered before commit",
+        );
+    }
+    match described(report) {
+        Ok(found) if found == baseline && writes.sent == 0 => Vote::ReadOnly,
+        Ok(found) => ongoing(found, name, baseline.producer, class),
+        Err(why) => Vote::no(why),
+    }
+}
+
+fn undelivered(writes: &WriteReport) -> Option<String> {
+    if writes.failed > 0 {
+        let count = writes.failed;
+        return Some(why_or(writes, &format!("{count} deliveries failed")));
+    }
+    if writes.offsets_failed > 0 {
+        return Some(why_or(writes, "sending offsets failed"));
+    }
+    (writes.delivered != writes.sent)
+        .then(|| format!("{} of {} records delivered", writes.delivered, writes.sent))
+}
+
+fn why_or(writes: &WriteReport, otherwise: &str) -> String {
+    match &writes.detail {
+        Some(detail) => format!("{otherwise}: {detail}"),
+        None => otherwise.to_string(),
+    }
+}
+
+fn described(report: &PrepareReport) -> Result<&TransactionDescription, String> {
+    match &report.inquiry {
+        Some(Inquiry::Described(found)) => Ok(found),
+        Some(Inquiry::NotFound) => Err("the broker does not know its transactional.id".to_string()),
+        Some(Inquiry::Refused(code)) => Err(format!("DescribeTransactions answered {code}")),
+        Some(Inquiry::NoAnswer(why)) => Err(format!("its state could not be asked: {why}")),
+        None => Err("its state was not asked".to_string()),
+    }
+}
+
+fn ongoing(
+    found: &TransactionDescription,
+    name: &Arc<str>,
+    expected: ProducerIdentity,
+    class: VersionClass,
+) -> Vote {
+    if found.state != BrokerState::Ongoing || found.start_time_ms < 0 {
+        return Vote::no(format!(
+            "the broker says {:?} instead of Ongoing",
+            found.state
+        ));
+    }
+    if found.producer != expected {
+        return Vote::no(format!(
+            "the broker has producer {}/{} open, not the writer's {}/{}",
+            found.producer.producer_id, found.producer.epoch, expected.producer_id, expected.epoch
+        ));
+    }
+    Vote::Yes(BranchIdentity {
+        transactional_id: name.clone(),
+        producer: found.producer,
+        start_time_ms: found.start_time_ms,
+        timeout_ms: found.timeout_ms,
+        version_class: class,
+    })
+}
+
+/// Tells a stranger's fence from the broker's own, which ends an expired or forcibly ended transaction.
+fn taken_over(report: &PrepareReport, expected: ProducerIdentity) -> Option<Objection> {
+    let expired = |found: &TransactionDescription| {
+        found.producer.producer_id == expected.producer_id
+            && matches!(
+                found.state,
+                BrokerState::CompleteAbort
+                    | BrokerState::PrepareAbort
+                    | BrokerState::PrepareEpochFence
+            )
+    };
+    match &report.inquiry {
+        Some(Inquiry::Described(found)) if expired(found) => Some(Objection {
+            detail: "the broker had aborted it: its time-out passed, or it was ended by force"
+                .to_string(),
+            stranger: false,
+        }),
+        Some(Inquiry::Described(found)) if found.producer != expected => Some(Objection {
+            detail: format!(
+                "another process initialised its transactional.id: producer {}/{} holds it now",
+                found.producer.producer_id, found.producer.epoch
+            ),
+            stranger: true,
+        }),
+        Some(Inquiry::Described(_)) => None,
+        _ if report.writes.fenced => Some(Objection {
+            detail: why_or(&report.writes, "the producer is fenced"),
+            stranger: true,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,186 @@
+//! The plain course of a commit over two participants, step by step, with an ideal world.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use gtc_core::{
+    Accepted, Action, Backoff, BrokerState, CommitReturn, Config, ConnectReport, Coordinator,
+    EndAnswer, Event, Inquiry, Ledger, Limits, ListedTransaction, Listing, LogId, Now, Outcome,
+    Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Record, Request,
+    Response, SlotCondition, Time, TransactionDescription, WriteReport,
+};
+
+fn participant(name: &str) -> ParticipantConfig {
+    ParticipantConfig {
+        name: name.into(),
+        slots_max: 4,
+        timeout_ms: 900_000,
+        margin: Duration::from_secs(30),
+        names_max: 100,
+    }
+}
+
+fn config() -> Config {
+    Config {
+        coordinator: "orders".into(),
+        log_id: LogId(0xab),
+        participants: vec![participant("eu"), participant("us")],
+        limits: Limits::default(),
+        backoff: Backoff::default(),
+        seed: 1,
+    }
+}
+
+/// Answers every action as a healthy cluster and log would.
+#[derive(Default)]
+struct Ideal {
+    log: Vec<Record>,
+    actions: Vec<&'static str>,
+    events: Vec<Event>,
+    initialised: Vec<(ParticipantId, Arc<str>)>,
+}
+
+impl Ideal {
+    fn drain(&mut self, coordinator: &mut Coordinator, now: Now) {
+        loop {
+            match coordinator.poll_output() {
+                Output::Action(id, action) => {
+                    self.actions.push(action.name());
+                    let response = self.answer(action);
+                    coordinator.handle_response(id, response, now);
+                }
+                Output::Event(event) => self.events.push(event),
+                Output::Wait(..) => return,
+            }
+        }
+    }
+
+    fn answer(&mut self, action: Action) -> Response {
+        match action {
+            Action::Append { records, .. } => {
+                self.log.extend(records);
+                Response::Appended
+            }
+            Action::Checkpoint { snapshot } => {
+                self.log = snapshot;
+                Response::Appended
+            }
+            Action::Connect { participant } => Response::Connected(ConnectReport {
+                cluster_id: format!("cluster-{}", participant.0),
+                transaction_version: 2,
+                timeout_ceiling_ms: Some(900_000),
+            }),
+            Action::OpenSlot { .. } => Response::SlotOpened {
+                producer: ProducerIdentity {
+                    producer_id: 7,
+                    epoch: 0,
+                },
+                condition: SlotCondition::Clean,
+            },
+            Action::VerifySlot { .. } => Response::SlotVerified(SlotCondition::Clean),
+            Action::CloseSlot { .. } => Response::SlotClosed,
+            Action::Prepare { .. } => Response::Prepared(PrepareReport {
+                writes: WriteReport {
+                    sent: 1,
+                    delivered: 1,
+                    ..WriteReport::default()
+                },
+                writer: None,
+                inquiry: Some(Inquiry::Described(TransactionDescription {
+                    state: BrokerState::Ongoing,
+                    producer: ProducerIdentity {
+                        producer_id: 7,
+                        epoch: 0,
+                    },
+                    start_time_ms: 1,
+                    timeout_ms: 900_000,
+                })),
+            }),
+            Action::Fence {
+                participant,
+                transactional_id,
+                ..
+            } => {
+                self.initialised.push((participant, transactional_id));
+                Response::Ended(EndAnswer::Acknowledged)
+            }
+            Action::List { participant, .. } => {
+                let mine = self.initialised.iter().filter(|(p, _)| *p == participant);
+                let transactions = mine.map(|(_, id)| ListedTransaction {
+                    transactional_id: id.clone(),
+                    producer_id: 1,
+                    state: BrokerState::Empty,
+                });
+                Response::Listed(Listing {
+                    transactions: transactions.collect(),
+                    complete: true,
+                    detail: None,
+                })
+            }
+            _ => Response::Ended(EndAnswer::Acknowledged),
+        }
+    }
+}
+
+#[test]
+fn two_participants_commit_after_one_forced_decision() {
+    let now = Now {
+        monotonic: Time::from_micros(1),
+        unix_ms: 1,
+    };
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), now).expect("valid");
+    let mut ideal = Ideal::default();
+    ideal.drain(&mut coordinator, now);
+    assert!(
+        ideal.events.contains(&Event::Recovered),
+        "{:?}",
+        ideal.events
+    );
+
+    let begin = Request::Begin {
+        key: None,
+        timeout: None,
+    };
+    let Ok(Accepted::Begun(id)) = coordinator.handle_request(begin, now) else {
+        panic!("a begin is answered at once")
+    };
+    for index in 0..2 {
+        let enlist = Request::Enlist {
+            transaction: id,
+            participant: ParticipantId(index),
+        };
+        coordinator.handle_request(enlist, now).expect("accepted");
+    }
+    ideal.drain(&mut coordinator, now);
+    ideal.actions.clear();
+    let commit = Request::Commit {
+        transaction: id,
+        report: CommitReturn::Acknowledged,
+    };
+    coordinator.handle_request(commit, now).expect("accepted");
+    ideal.drain(&mut coordinator, now);
+
+    let expected = [
+        "prepare",
+        "prepare",
+        "append",
+        "end-by-writer",
+        "end-by-writer",
+        "verify-slot",
+        "verify-slot",
+        "append",
+    ];
+    assert_eq!(ideal.actions, expected);
+    let ended = Event::Ended {
+        transaction: id,
+        outcome: Outcome::Committed,
+    };
+    assert!(ideal.events.contains(&ended), "{:?}", ideal.events);
+    assert_eq!(coordinator.slots(ParticipantId(0)).free, 1);
+
+    let mut replayed = Ledger::new();
+    for record in ideal.log {
+        replayed.apply(record).expect("in order");
+    }
+    assert_eq!(replayed.outcome(id), gtc_core::KnownOutcome::Committed);
+}
