@@ -26,3 +26,6 @@ pub use cluster::{
 };
 pub use error::{ControlError, ControlErrorKind};
 pub use transactions::{Attempt, EndTxnAnswer};
+
+#[cfg(test)]
+mod hostile;
