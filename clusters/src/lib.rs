@@ -39,4 +39,5 @@ pub use acl::{Acl, Operation, Resource};
 pub use cluster::{Cluster, Mechanism};
 pub use error::{Error, Result};
 pub use options::{ClusterOptions, Generation, Security};
+pub use process::kafka_tool;
 pub use proxy::{Direction, FrameHeader, HeldFrame, Proxy, Verdict};

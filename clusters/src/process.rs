@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::error::{Context, Error, Result};
 use crate::install::Jars;
+use crate::options::Generation;
 
 const JAVA_REMEDY: &str = "install a JDK 17 (`apt-get install openjdk-17-jdk-headless`)";
 
@@ -150,6 +151,28 @@ impl Program {
             class.into(),
         ]
     }
+}
+
+/// A call of a Java class out of the jars of the current generation: Kafka's own tools, or, given
+/// the path of a source file, a program that uses Kafka's client.
+///
+/// ```no_run
+/// # fn main() -> gtc_clusters::Result<()> {
+/// let mut tool = gtc_clusters::kafka_tool("org.apache.kafka.tools.TopicCommand")?;
+/// tool.args(["--bootstrap-server", "127.0.0.1:9092", "--list"]);
+/// # Ok(())
+/// # }
+/// ```
+pub fn kafka_tool(class: &str) -> Result<Command> {
+    let jars = Jars::of_version(Generation::Current.kafka_version())?;
+    let mut command = Command::new(java());
+    command
+        .args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
+        .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+        .arg("-cp")
+        .arg(jars.class_path())
+        .arg(class);
+    Ok(command)
 }
 
 fn java() -> PathBuf {

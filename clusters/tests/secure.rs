@@ -1,10 +1,11 @@
 //! The secure variant, judged by Kafka's own command line client.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use gtc_clusters::{Acl, Cluster, ClusterOptions, Mechanism, Operation, Resource, Security};
+use gtc_clusters::{
+    Acl, Cluster, ClusterOptions, Mechanism, Operation, Resource, Security, kafka_tool,
+};
 
 /// The property file of a Java client for properties that are named as librdkafka names them.
 fn java_properties(properties: &BTreeMap<String, String>, file: &Path) {
@@ -47,11 +48,9 @@ fn topics(
     arguments: &[&str],
 ) -> (bool, String) {
     java_properties(properties, file);
-    let jars = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/kafka/4.4.0/*");
-    let output = Command::new("java")
-        .args(["-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp"])
-        .arg(jars)
-        .args(["org.apache.kafka.tools.TopicCommand", "--bootstrap-server"])
+    let output = kafka_tool("org.apache.kafka.tools.TopicCommand")
+        .unwrap()
+        .arg("--bootstrap-server")
         .arg(&properties["bootstrap.servers"])
         .arg("--command-config")
         .arg(file)

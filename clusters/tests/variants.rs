@@ -1,20 +1,12 @@
 //! Broker generations, and the clusters that tests share.
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use gtc_clusters::{Cluster, shared};
+use gtc_clusters::{Cluster, kafka_tool, shared};
 
 /// The finalised `transaction.version`, as Kafka's feature tool of the current jars tells it.
 fn transaction_version(cluster: &Cluster) -> String {
-    let jars = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/kafka/4.4.0/*");
-    let output = Command::new("java")
-        .args(["-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp"])
-        .arg(jars)
-        .args([
-            "org.apache.kafka.tools.FeatureCommand",
-            "--bootstrap-server",
-        ])
+    let output = kafka_tool("org.apache.kafka.tools.FeatureCommand")
+        .unwrap()
+        .arg("--bootstrap-server")
         .arg(cluster.bootstrap())
         .arg("describe")
         .output()
