@@ -80,7 +80,8 @@ impl ClusterOptions {
         self
     }
 
-    /// Tells clients to come to this port, where a [`crate::Proxy`] listens.
+    /// Tells clients to come to this port, where a [`crate::Proxy`] listens. The listener for mutual
+    /// TLS stays as it is.
     #[must_use]
     pub fn advertised_port(mut self, port: u16) -> Self {
         self.advertised_port = Some(port);
