@@ -75,8 +75,7 @@ fn refuse_remote(path: &Path, handle: &File) -> Result<(), LogError> {
     let status = fstatfs(handle)
         .map_err(|error| LogError::io("asking for the file system", path, &error.into()))?;
     // The width and sign of the field differ by platform; magic numbers have 32 bits.
-    let magic = status.f_type as u32;
-    let Some((_, name)) = REMOTE.iter().find(|(remote, _)| *remote == magic) else {
+    let Some(name) = remote_name(status.f_type as u32) else {
         return Ok(());
     };
     let message = format!(
@@ -84,6 +83,13 @@ fn refuse_remote(path: &Path, handle: &File) -> Result<(), LogError> {
          remedy: put it on a local file system such as ext4 or xfs"
     );
     Err(LogError::new(LogErrorKind::Unsupported, message).at(path))
+}
+
+fn remote_name(magic: u32) -> Option<&'static str> {
+    REMOTE
+        .iter()
+        .find(|(remote, _)| *remote == magic)
+        .map(|(_, name)| *name)
 }
 
 fn lock(path: &Path, handle: &File) -> Result<(), LogError> {
@@ -166,5 +172,21 @@ fn place(metadata: &Metadata) -> Place {
         machine,
         inode: metadata.ino(),
         birth_ns: birth.map_or(0, |since| since.as_nanos() as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remote_file_systems_are_told_from_local_ones() {
+        for (magic, name) in [(0x6969, "nfs"), (0xff53_4d42, "cifs"), (0x0102_1997, "9p")] {
+            assert_eq!(remote_name(magic), Some(name));
+        }
+        // ext4, xfs, btrfs, tmpfs, overlayfs.
+        for magic in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630] {
+            assert_eq!(remote_name(magic), None);
+        }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Engine {
     next_number: u64,
     next_sequence: u64,
     grown_bytes: u64,
+    /// Whether the last attempt to allocate ahead found no room.
+    out_of_room: bool,
     buffer: Vec<u8>,
 }
 
@@ -68,6 +70,7 @@ impl Engine {
             numbers: found.numbers.clone(),
             next_sequence: found.next_sequence,
             grown_bytes: 0,
+            out_of_room: false,
             buffer: Vec::new(),
         };
         if found.header.is_none() {
@@ -141,10 +144,17 @@ impl Engine {
         if self.spare.is_some() {
             return Ok(());
         }
+        let was_out_of_room = self.out_of_room;
         match self.allocate(self.setup.segment_bytes) {
-            Ok(segment) => self.spare = Some(segment),
+            Ok(segment) => {
+                self.spare = Some(segment);
+                self.out_of_room = false;
+            }
             Err(error) if error.kind() == LogErrorKind::Full => {
-                tracing::warn!(%error, "the decision log could not allocate its next segment");
+                self.out_of_room = true;
+                if !was_out_of_room {
+                    tracing::warn!(%error, "no room for the decision log's next segment");
+                }
             }
             Err(error) => return Err(error),
         }
@@ -341,8 +351,9 @@ fn reserve(
 ) -> Result<(), LogError> {
     file.allocate(bytes)
         .map_err(|error| allocation_failed(path, &error))?;
-    let synced = file.sync().and_then(|()| storage.sync_directory());
-    synced.map_err(|error| LogError::io("syncing", path, &error))
+    // The file itself is synced with its first frame, before anything in it counts.
+    let synced = storage.sync_directory();
+    synced.map_err(|error| LogError::io("syncing the directory of", path, &error))
 }
 
 fn write_synced(

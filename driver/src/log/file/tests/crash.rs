@@ -1,7 +1,7 @@
 //! Crashes after each single operation of appends, checkpoints and recovery itself.
 
 use super::disk::{CRASHES, Crash, Disk};
-use super::{append, open, texts};
+use super::{SEGMENT_BYTES, append, open, texts};
 use crate::log::LogErrorKind;
 use crate::log::file::engine::Engine;
 
@@ -195,10 +195,14 @@ fn log_disk_full_is_a_no_before_anything_is_written() {
     );
     // The rest of the segment and the one allocated ahead.
     assert_eq!(accepted, 6);
-    // A checkpoint that needs more room is refused too, and leaves no file behind.
-    let files = disk.names();
-    let error = engine.checkpoint(&vec![vec![2; 1500]; 5]).unwrap_err();
-    assert_eq!((error.kind(), disk.names()), (LogErrorKind::Full, files));
+    // A checkpoint that needs more room is refused too, and keeps one file as the next segment.
+    disk.set_room(Some(disk.used_bytes() + 3 * SEGMENT_BYTES as usize));
+    let files = disk.names().len();
+    let error = engine.checkpoint(&vec![vec![2; 3000]; 5]).unwrap_err();
+    assert_eq!(
+        (error.kind(), disk.names().len()),
+        (LogErrorKind::Full, files + 1)
+    );
     // It goes on by itself when there is room, and nothing is lost or added.
     disk.set_room(None);
     append(&mut engine, &entry).unwrap();

@@ -1,10 +1,11 @@
 //! Every byte flipped, every place cut: the case torn-log.
 
-use super::disk::Disk;
+use super::disk::{Crash, Disk};
 use super::{append, open, options, place, texts};
 use crate::log::LogErrorKind;
 use crate::log::file::format::{HEADER_BYTES, SegmentHeader};
 use crate::log::file::open_engine;
+use crate::log::file::storage::Storage;
 
 /// Two segments with frames that lie within, at and across the borders of sectors.
 fn written() -> (Disk, Vec<Vec<u8>>) {
@@ -26,7 +27,7 @@ fn written() -> (Disk, Vec<Vec<u8>>) {
 /// The files with content, in order, and the length of that content.
 fn contents(disk: &Disk) -> Vec<(String, usize)> {
     let lengths = disk.names().into_iter().map(|name| {
-        let bytes = crate::log::file::storage::Storage::read(disk, &name).unwrap();
+        let bytes = disk.read(&name).unwrap();
         let used = bytes
             .iter()
             .rposition(|byte| *byte != 0)
@@ -106,7 +107,7 @@ fn a_log_cut_anywhere_in_its_last_file_keeps_all_whole_frames() {
     let starts = frame_starts(&entries, used);
     for length in HEADER_BYTES..4096 {
         for shorten in [false, true] {
-            let copy = disk.after(super::disk::Crash::Process);
+            let copy = disk.after(Crash::Process);
             copy.edit(&name, |bytes| {
                 bytes.truncate(length);
                 if !shorten {
@@ -139,7 +140,7 @@ fn a_cut_before_later_frames_is_damage() {
     let (name, used) = contents(&disk).remove(0);
     // Below the header it is a file that was never begun, found as a missing one.
     for length in 0..4096 {
-        let copy = disk.after(super::disk::Crash::Process);
+        let copy = disk.after(Crash::Process);
         copy.edit(&name, |bytes| bytes[length..].fill(0));
         match open(&copy) {
             Ok((_, replay)) => {
@@ -166,11 +167,110 @@ fn a_hole_before_a_later_frame_is_damage() {
     assert!(error.to_string().contains("later good one"), "{error}");
 }
 
+/// The last file, and where its frames start.
+fn last_file(disk: &Disk, entries: &[Vec<u8>]) -> (String, Vec<(usize, usize)>) {
+    let (name, used) = contents(disk).pop().unwrap();
+    (name, frame_starts(entries, used))
+}
+
+#[test]
+fn a_segment_begun_after_a_lost_tail_is_damage() {
+    let (disk, entries) = written();
+    let (last, _) = last_file(&disk, &entries);
+    let (first, used) = contents(&disk).remove(0);
+    // The last segment has a header but no frame, as if that write was cut; but the header
+    // tells of a frame before it, which is gone.
+    disk.edit(&last, |bytes| bytes[HEADER_BYTES..].fill(0));
+    assert_eq!(open(&disk.after(Crash::Process)).unwrap().1.cut_tail, None);
+    let frame = frame_starts(&entries[..9], used)[1].0;
+    disk.edit(&first, |bytes| bytes[frame..].fill(0));
+    let error = open(&disk).map(drop).unwrap_err();
+    assert_eq!(error.kind(), LogErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains("missing"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_begun_after_a_lost_tail_is_damage() {
+    let (disk, entries) = written();
+    // The owner dies after the first of two parts of a checkpoint.
+    let (mut engine, _) = open(&disk).unwrap();
+    append(&mut engine, &[vec![8; 100]]).unwrap();
+    engine.allocate_ahead().unwrap();
+    disk.crash_after(5);
+    engine.checkpoint(&vec![vec![9; 3000]; 2]).unwrap_err();
+    let disk = disk.after(Crash::Process);
+    assert_eq!(
+        open(&disk.after(Crash::Process)).unwrap().1.entries.len(),
+        entries.len() + 1
+    );
+    // The newest entry before that checkpoint vanishes.
+    let (name, used) = contents(&disk).remove(1);
+    disk.edit(&name, |bytes| bytes[used - 144..].fill(0));
+    let error = open(&disk).map(drop).unwrap_err();
+    assert_eq!(error.kind(), LogErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains("ends before"), "{error}");
+}
+
+#[test]
+fn no_old_or_foreign_frame_passes_for_the_next_one() {
+    let (disk, entries) = written();
+    let (name, starts) = last_file(&disk, &entries);
+    let (tail, first) = (starts[0].0, starts[1].0);
+    let other = written().0;
+    for source in [&disk, &other] {
+        let frame = source.read(&name).unwrap()[first..tail].to_vec();
+        let copy = disk.after(Crash::Process);
+        copy.edit(&name, |bytes| {
+            bytes[tail..tail + frame.len()].copy_from_slice(&frame)
+        });
+        let error = open(&copy).map(drop).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.offset()),
+            (LogErrorKind::Corrupt, Some(tail as u64))
+        );
+    }
+    // A frame of another log with exactly the number that is due next.
+    let due = {
+        let (mut engine, _) = open(&other).unwrap();
+        append(&mut engine, &[vec![1; 50]]).unwrap();
+        other
+            .read(contents(&other).last().unwrap().0.as_str())
+            .unwrap()
+    };
+    let copy = Disk::default();
+    drop(open(&copy).unwrap());
+    let (name, used) = contents(&copy).pop().unwrap();
+    copy.edit(&name, |bytes| {
+        bytes[used..used + 94].copy_from_slice(&due[HEADER_BYTES..606])
+    });
+    let error = open(&copy).map(drop).unwrap_err();
+    assert_eq!(error.kind(), LogErrorKind::Corrupt, "{error}");
+}
+
+#[test]
+fn a_body_under_another_frames_head_is_damage() {
+    let disk = Disk::default();
+    let (mut engine, _) = open(&disk).unwrap();
+    for fill in [1, 2, 3] {
+        append(&mut engine, &[vec![fill; 56]]).unwrap();
+    }
+    let (name, used) = contents(&disk).pop().unwrap();
+    // The last two frames have 100 bytes each, of which 32 are the head.
+    disk.edit(&name, |bytes| {
+        bytes.copy_within(used - 168..used - 100, used - 68)
+    });
+    let error = open(&disk).map(drop).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.offset()),
+        (LogErrorKind::Corrupt, Some(used as u64 - 100))
+    );
+}
+
 #[test]
 fn a_missing_file_is_damage() {
     let (disk, _) = written();
     let (name, _) = contents(&disk).remove(0);
-    crate::log::file::storage::Storage::remove(&disk, &name).unwrap();
+    disk.remove(&name).unwrap();
     let error = open(&disk).map(drop).unwrap_err();
     assert_eq!(error.kind(), LogErrorKind::Corrupt, "{error}");
 }

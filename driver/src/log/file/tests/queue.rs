@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::disk::{Crash, Disk};
-use super::{open, texts};
+use super::{SEGMENT_BYTES, open, texts};
 use crate::log::file::FileLog;
+use crate::log::file::storage::Storage;
 use crate::log::{DecisionLog, Durability, LogErrorKind, LogWrite, Receipt};
 
 fn start(disk: &Disk) -> FileLog {
@@ -48,6 +49,33 @@ fn one_sync_serves_all_that_waited() {
         texts(&open(&disk.after(Crash::LoseAll)).unwrap().1),
         expected
     );
+}
+
+#[test]
+fn a_batch_is_no_larger_than_a_segment() {
+    let disk = Disk::default();
+    let log = start(&disk);
+    let writes = disk.writes();
+    disk.close_gate();
+    let first = forced(&log, b"0");
+    while disk.writes() == writes {
+        std::thread::yield_now();
+    }
+    let receipts: Vec<Receipt> = (0..20u8).map(|fill| forced(&log, &[fill; 1000])).collect();
+    disk.open_gate();
+    first.wait().unwrap();
+    receipts
+        .into_iter()
+        .for_each(|receipt| receipt.wait().unwrap());
+    drop(log);
+    for name in disk.names() {
+        assert_eq!(
+            disk.read(&name).unwrap().len(),
+            SEGMENT_BYTES as usize,
+            "{name}"
+        );
+    }
+    assert_eq!(open(&disk).unwrap().1.entries.len(), 21);
 }
 
 #[test]
