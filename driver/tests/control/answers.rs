@@ -135,8 +135,17 @@ async fn init(control: &ControlClient, id: &str) -> EndTxnAnswer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn v1_expired_transaction_refuses_the_commit() {
-    let (control, id) = (control(), "v1-expired");
+async fn expired_transaction_refuses_the_commit() {
+    for (class, code) in [
+        (VersionClass::V1, PRODUCER_FENCED),
+        (VersionClass::V2, INVALID_TXN_STATE),
+    ] {
+        expire_and_commit(class, code).await;
+    }
+}
+
+async fn expire_and_commit(class: VersionClass, expected: i16) {
+    let (control, id) = (control(), &format!("expired-{}", class.as_str()));
     let properties = shared().client_properties();
     create_topic(&properties, id).await;
     let writer = Writer::open(&properties, id, 1000);
@@ -148,10 +157,8 @@ async fn v1_expired_transaction_refuses_the_commit() {
         expired.producer.epoch > producer.epoch,
         "the broker fences what it expires"
     );
-    let code = end(&control, id, producer, VersionClass::V1, true)
-        .await
-        .code;
-    assert_eq!(code, PRODUCER_FENCED);
+    let code = end(&control, id, producer, class, true).await.code;
+    assert_eq!(code, expected, "{class:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

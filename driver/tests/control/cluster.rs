@@ -1,9 +1,9 @@
 //! What the client learns of a cluster.
 
 use gtc::kafka::control::{ConfigResource, ControlErrorKind, OffsetQuery};
-use gtc_core::{BrokerState, VersionClass};
+use gtc_core::{BrokerState, EndAnswer, VersionClass};
 
-use crate::producer::{await_state, open};
+use crate::producer::{await_state, describe, open};
 use crate::{CEILING_MS, client, shared};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -119,17 +119,19 @@ async fn listing_shows_what_has_the_prefix_in_every_state() {
 async fn older_generation_has_its_own_version() {
     let _turn = crate::one_more_cluster().await;
     let clusters = gtc_clusters::shared::transaction_version_1(1).expect("a cluster");
-    let control = client(clusters[0].client_properties(), 20_000);
+    let properties = clusters[0].client_properties();
+    let control = client(properties.clone(), 20_000);
     let features = control.finalized_features().await.expect("answered");
     assert_eq!(features.transaction_version(), 1);
-    let id = "generation";
-    let (_writer, producer) = open(&control, &clusters[0].client_properties(), id).await;
-    let ended = control
-        .end_transaction(id, producer, VersionClass::V1, true)
-        .await;
-    assert_eq!(
-        gtc_core::EndAnswer::from(ended),
-        gtc_core::EndAnswer::Acknowledged
-    );
-    await_state(&control, id, BrokerState::CompleteCommit).await;
+    // The brokers of Kafka 4.0 take EndTxn of either class whatever is finalised, and the epoch
+    // moves by the request's class: nothing but the coordinator's record keeps them apart.
+    for (class, moved) in [(VersionClass::V1, 0), (VersionClass::V2, 1)] {
+        let id = format!("generation-{}", class.as_str());
+        let (_writer, producer) = open(&control, &properties, &id).await;
+        let ended = control.end_transaction(&id, producer, class, true).await;
+        assert_eq!(EndAnswer::from(ended), EndAnswer::Acknowledged, "{class:?}");
+        await_state(&control, &id, BrokerState::CompleteCommit).await;
+        let epoch = describe(&control, &id).await.producer.epoch;
+        assert_eq!(epoch, producer.epoch + moved, "{class:?}");
+    }
 }

@@ -123,10 +123,8 @@ impl ControlClient {
         request: &C,
         deadline: Instant,
     ) -> Result<C::Response, Failure> {
-        // Half of what is left, so that a broker which hangs leaves time to ask another.
-        let share = deadline.saturating_duration_since(Instant::now()) / 2;
         let attempt_deadline = match target {
-            Target::Any => Instant::now() + share,
+            Target::Any => half_way(deadline),
             Target::Broker(_) | Target::Coordinator(_) => deadline,
         };
         let broker = self.broker(target, attempt_deadline).await?;
@@ -190,6 +188,7 @@ impl ControlClient {
             .with_key_type(KEY_TYPE_TRANSACTION)
             .with_coordinator_keys(vec![StrBytes::from_string(id.to_owned())]);
         // Not `read`, which would call this function again: both loops above repeat it.
+        let deadline = half_way(deadline);
         let broker = self.inner.pool.any_broker(deadline).await?;
         let response = broker.call(&request, deadline).await.into_result()?;
         let found = response.coordinators.first().ok_or_else(|| {
@@ -207,6 +206,12 @@ impl ControlClient {
         self.inner.coordinators.remember(id, endpoint.clone());
         Ok(endpoint)
     }
+}
+
+/// Half of what is left: a broker that hangs leaves time to ask another one.
+fn half_way(deadline: Instant) -> Instant {
+    let now = Instant::now();
+    now + deadline.saturating_duration_since(now) / 2
 }
 
 impl fmt::Debug for ControlClient {

@@ -195,7 +195,9 @@ impl Failure {
             ControlErrorKind::Protocol => {
                 "check that the address is a Kafka listener of that security.protocol"
             }
-            ControlErrorKind::Unsupported => "use a cluster of Apache Kafka 3.0 or newer",
+            ControlErrorKind::Unsupported => {
+                "use a newer cluster: Apache Kafka 3.0 at least, 4.0 for version class v2"
+            }
             ControlErrorKind::Broker(_) => "see the broker's log for its reason",
             ControlErrorKind::Config => "correct the properties of the participant",
         }

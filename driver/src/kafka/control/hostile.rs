@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use gtc_core::{BrokerState, Inquiry, ProducerIdentity, VersionClass};
 use kafka_protocol::messages::ApiKey;
+use tokio::io::AsyncWriteExt;
 
 use super::{Attempt, ControlClient, ControlErrorKind, EndTxnAnswer};
 use crate::kafka::properties::Properties;
@@ -375,6 +376,31 @@ async fn listing_is_complete_only_if_every_broker_answered() {
     let listing = client(&broker).list_transactions("gtc.").await;
     assert!(!listing.complete && listing.detail.is_some());
     assert_eq!(listing.transactions.len(), 2, "what was told is kept");
+}
+
+#[tokio::test]
+async fn a_listener_that_speaks_no_tls_is_told_apart_from_one_that_is_not_trusted() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let server = format!("localhost:{}", listener.local_addr().expect("bound").port());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let unbound = FakeBroker::unbound().await;
+    let more = [
+        ("security.protocol", "SSL"),
+        ("bootstrap.servers", server.as_str()),
+        ("enable.ssl.certificate.verification", "false"),
+    ];
+    let error = client_with(&unbound, &more)
+        .cluster_id()
+        .await
+        .expect_err("no TLS");
+    assert_eq!(error.kind(), ControlErrorKind::Protocol, "{error}");
+    assert!(error.to_string().contains("security.protocol"), "{error}");
 }
 
 mod sasl {

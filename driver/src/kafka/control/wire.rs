@@ -174,6 +174,9 @@ pub(super) fn io_failure(error: &io::Error) -> Failure {
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>())
     {
+        Some(rustls::Error::InvalidMessage(_)) => {
+            Failure::protocol("what comes from the address is not TLS")
+        }
         Some(tls) => Failure::authentication(format!("TLS: {tls}")),
         None => Failure::unavailable(error.to_string()),
     }

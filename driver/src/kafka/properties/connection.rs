@@ -319,7 +319,7 @@ fn tls(check: &Check<'_>) -> Result<TlsSettings, PropertyError> {
         .get("ssl.endpoint.identification.algorithm")
         .unwrap_or("https");
     Ok(TlsSettings {
-        authorities: pem(check, "ssl.ca").filter(|source| !is_probe(source)),
+        authorities: pem(check, "ssl.ca")?.filter(|source| !is_probe(source)),
         identity: identity(check)?,
         verify_certificate: boolean(check, "enable.ssl.certificate.verification", true),
         verify_name: !algorithm.eq_ignore_ascii_case("none"),
@@ -332,7 +332,7 @@ fn is_probe(source: &PemSource) -> bool {
 }
 
 fn identity(check: &Check<'_>) -> Result<Option<(PemSource, PemSource)>, PropertyError> {
-    match (pem(check, "ssl.certificate"), pem(check, "ssl.key")) {
+    match (pem(check, "ssl.certificate")?, pem(check, "ssl.key")?) {
         (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
         (None, None) => Ok(None),
         (Some(_), None) => Err(check.error(
@@ -348,15 +348,15 @@ fn identity(check: &Check<'_>) -> Result<Option<(PemSource, PemSource)>, Propert
     }
 }
 
-/// Reads `prefix.pem` before `prefix.location`, as librdkafka does for a key.
-fn pem(check: &Check<'_>, prefix: &str) -> Option<PemSource> {
-    let text = check
-        .get(&format!("{prefix}.pem"))
-        .map(|text| PemSource::Text(Secret::new(text)));
-    let path = || {
-        check
-            .get(&format!("{prefix}.location"))
-            .map(|path| PemSource::Path(path.to_owned()))
-    };
-    text.or_else(path)
+/// Reads `prefix.pem` or `prefix.location`. librdkafka would add the one to the other.
+fn pem(check: &Check<'_>, prefix: &str) -> Result<Option<PemSource>, PropertyError> {
+    let (text, path) = (format!("{prefix}.pem"), format!("{prefix}.location"));
+    match (check.get(&text), check.get(&path)) {
+        (Some(_), Some(_)) => {
+            Err(check.error(&text, format!("{path} is set too"), "remove one of them"))
+        }
+        (Some(text), None) => Ok(Some(PemSource::Text(Secret::new(text)))),
+        (None, Some(path)) => Ok(Some(PemSource::Path(path.to_owned()))),
+        (None, None) => Ok(None),
+    }
 }

@@ -149,6 +149,8 @@ fn certificate_and_key_come_together() {
     let protocol = ("security.protocol", "ssl");
     assert!(refusal(&[protocol, ("ssl.certificate.pem", "x")]).contains("ssl.key.location"));
     assert!(refusal(&[protocol, ("ssl.key.pem", "x")]).contains("ssl.certificate.location"));
+    let both = [protocol, ("ssl.ca.pem", "x"), ("ssl.ca.location", "y")];
+    assert!(refusal(&both).contains("remove one"));
 }
 
 #[test]
