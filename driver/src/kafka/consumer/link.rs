@@ -1,0 +1,140 @@
+//! What ties batches to the consumer that read them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A topic and a partition.
+pub(super) type Place = (Arc<str>, i32);
+/// Offsets by partition.
+pub(super) type Offsets = BTreeMap<Place, i64>;
+
+/// Shared by a consumer, its thread and its batches.
+#[derive(Default)]
+pub(super) struct Link {
+    /// Raised whenever batches become stale.
+    epoch: AtomicU64,
+    books: Mutex<Books>,
+}
+
+#[derive(Default)]
+struct Books {
+    sequence: u64,
+    /// Where each batch that is not done begins.
+    outstanding: BTreeMap<u64, Offsets>,
+    /// Where to read again, if anything.
+    rewind_to: Option<Offsets>,
+}
+
+impl Link {
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Enters a batch; `None` if it must be read again first.
+    pub(super) fn enter(&self, starts: Offsets) -> Option<(u64, u64)> {
+        let mut books = self.books();
+        if books.rewind_to.is_some() {
+            return None;
+        }
+        books.sequence += 1;
+        let sequence = books.sequence;
+        books.outstanding.insert(sequence, starts);
+        Some((sequence, self.epoch()))
+    }
+
+    /// A batch's offsets are committed.
+    pub(super) fn finish(&self, sequence: u64) {
+        self.books().outstanding.remove(&sequence);
+    }
+
+    /// A batch is given up: it and all later ones are to be read again.
+    pub(super) fn abandon(&self, sequence: u64) {
+        let mut books = self.books();
+        if !books.outstanding.contains_key(&sequence) {
+            return;
+        }
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        let later = books.outstanding.split_off(&sequence);
+        let mut goal = books.rewind_to.take().unwrap_or_default();
+        for starts in later.into_values() {
+            merge(&mut goal, starts);
+        }
+        books.rewind_to = Some(goal);
+    }
+
+    /// A rebalance: all is stale, and the committed offsets count.
+    pub(super) fn invalidate(&self) {
+        let mut books = self.books();
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        books.outstanding.clear();
+        books.rewind_to = None;
+    }
+
+    pub(super) fn must_rewind(&self) -> bool {
+        self.books().rewind_to.is_some()
+    }
+
+    pub(super) fn take_rewind(&self) -> Option<Offsets> {
+        self.books().rewind_to.take()
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the smaller offset of each partition.
+pub(super) fn merge(goal: &mut Offsets, starts: Offsets) {
+    for (place, start) in starts {
+        goal.entry(place)
+            .and_modify(|known| *known = start.min(*known))
+            .or_insert(start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Link, Offsets};
+
+    fn at(offset: i64) -> Offsets {
+        Offsets::from([(("t".into(), 0), offset)])
+    }
+
+    #[test]
+    fn giving_a_batch_up_makes_later_ones_stale_and_leads_back_to_its_start() {
+        let link = Link::default();
+        let (first, epoch) = link.enter(at(10)).expect("entered");
+        let (second, _) = link.enter(at(20)).expect("entered");
+        link.enter(at(30)).expect("entered");
+        link.finish(first);
+        link.abandon(second);
+        assert_ne!(link.epoch(), epoch);
+        assert!(
+            link.enter(at(40)).is_none(),
+            "nothing is handed out before the rewind"
+        );
+        assert_eq!(link.take_rewind(), Some(at(20)));
+    }
+
+    #[test]
+    fn an_older_batch_given_up_later_leads_further_back() {
+        let link = Link::default();
+        let (first, _) = link.enter(at(10)).expect("entered");
+        let (second, _) = link.enter(at(20)).expect("entered");
+        link.abandon(second);
+        link.abandon(first);
+        assert_eq!(link.take_rewind(), Some(at(10)));
+    }
+
+    #[test]
+    fn a_batch_that_is_stale_already_changes_nothing() {
+        let link = Link::default();
+        let (first, _) = link.enter(at(10)).expect("entered");
+        link.invalidate();
+        let (_, epoch) = link.enter(at(5)).expect("entered");
+        link.abandon(first);
+        assert_eq!(link.epoch(), epoch);
+        assert_eq!(link.take_rewind(), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! Why the data plane did not do something, sorted by what the caller can do.
+
+use std::fmt;
+
+/// The kind of a [`DataError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DataErrorKind {
+    /// The instance is closed.
+    Closed,
+    /// The settings or the arguments cannot work.
+    Config,
+    /// Another producer has taken the transactional.id over.
+    Fenced,
+    /// The consumer belongs to another participant than the writer.
+    ForeignGroup,
+    /// The consumer group has rebalanced since the batch was read.
+    GroupMoved,
+    /// A call came at the wrong time.
+    InvalidState,
+    /// The cluster or the client library refused it.
+    Refused,
+    /// It was not done in time.
+    Timeout,
+    /// The cluster cannot be used now.
+    Unavailable,
+}
+
+impl DataErrorKind {
+    /// What a caller can do about it.
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::Closed => "open it again",
+            Self::Config => "correct the settings",
+            Self::Fenced => "stop the other user of this transactional.id",
+            Self::ForeignGroup => {
+                "send these offsets to the participant that the consumer reads from; \
+                 one global transaction can hold both"
+            }
+            Self::GroupMoved => "abort, and read again from the committed offsets",
+            Self::InvalidState => "this is a mistake in the order of calls",
+            Self::Refused => "abort; the cause is the cluster's answer",
+            Self::Timeout => "abort and try again later",
+            Self::Unavailable => "abort and try again with a new instance",
+        }
+    }
+}
+
+/// An error of the data plane. Its text names participant, operation and remedy; it is no API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataError {
+    participant: String,
+    kind: DataErrorKind,
+    what: String,
+}
+
+impl DataError {
+    pub(super) fn new(participant: &str, kind: DataErrorKind, what: impl Into<String>) -> Self {
+        Self {
+            participant: participant.to_owned(),
+            kind,
+            what: what.into(),
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> DataErrorKind {
+        self.kind
+    }
+
+    /// The participant it happened at.
+    #[must_use]
+    pub fn participant(&self) -> &str {
+        &self.participant
+    }
+}
+
+impl fmt::Display for DataError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "participant {}: {} ({})",
+            self.participant,
+            self.what,
+            self.kind.remedy()
+        )
+    }
+}
+
+impl std::error::Error for DataError {}

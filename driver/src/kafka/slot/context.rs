@@ -1,0 +1,182 @@
+//! What librdkafka tells a slot: deliveries, errors, statistics and log lines.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gtc_core::WriteReport;
+use rdkafka::client::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{DeliveryResult, ProducerContext};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use crate::kafka::failure;
+use crate::kafka::log::forward;
+use crate::kafka::statistics::StatisticsTap;
+
+/// The counts of one lease.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) sent: AtomicU64,
+    pub(super) offsets_sent: AtomicU64,
+    pub(super) offsets_failed: AtomicU64,
+    delivered: AtomicU64,
+    failed: AtomicU64,
+    /// Of the failed ones, those that never left this process.
+    unsent: AtomicU64,
+    fenced: AtomicBool,
+    detail: Mutex<Option<String>>,
+}
+
+impl Counts {
+    /// A record that never reached the producer.
+    pub(super) fn fail_unsent(&self, why: &str) {
+        self.note(why);
+        self.unsent.fetch_add(1, Ordering::SeqCst);
+        self.failed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Keeps the first error for people.
+    pub(super) fn note(&self, why: &str) {
+        let mut detail = self.detail.lock().unwrap_or_else(PoisonError::into_inner);
+        detail.get_or_insert_with(|| why.to_owned());
+    }
+
+    pub(super) fn is_fenced(&self) -> bool {
+        self.fenced.load(Ordering::SeqCst)
+    }
+
+    /// Why the slot must not be used again, as far as the counts tell.
+    pub(super) fn blemish(&self) -> Option<String> {
+        if self.is_fenced() {
+            return Some("its producer is fenced".to_owned());
+        }
+        let unsent = self.unsent.load(Ordering::SeqCst);
+        (self.failed.load(Ordering::SeqCst) > unsent).then(|| "a delivery failed".to_owned())
+    }
+
+    pub(super) fn report(&self) -> WriteReport {
+        WriteReport {
+            sent: self.sent.load(Ordering::SeqCst),
+            delivered: self.delivered.load(Ordering::SeqCst),
+            failed: self.failed.load(Ordering::SeqCst),
+            offsets_sent: self.offsets_sent.load(Ordering::SeqCst),
+            offsets_failed: self.offsets_failed.load(Ordering::SeqCst),
+            stated_delivered: false,
+            fenced: self.is_fenced(),
+            detail: self
+                .detail
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
+        }
+    }
+
+    /// Forgets the lease. A fence is for ever.
+    pub(super) fn reset(&self) {
+        let counters = [
+            &self.sent,
+            &self.offsets_sent,
+            &self.offsets_failed,
+            &self.delivered,
+            &self.failed,
+            &self.unsent,
+        ];
+        for counter in counters {
+            counter.store(0, Ordering::SeqCst);
+        }
+        *self.detail.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn open(&self) -> u64 {
+        let reported = self.delivered.load(Ordering::SeqCst) + self.failed.load(Ordering::SeqCst);
+        self.sent.load(Ordering::SeqCst).saturating_sub(reported)
+    }
+}
+
+/// The context of one producer instance.
+pub(super) struct SlotContext {
+    pub(super) counts: Counts,
+    pub(super) statistics: StatisticsTap,
+    participant: Arc<str>,
+    transactional_id: Arc<str>,
+    reported: Notify,
+}
+
+impl SlotContext {
+    pub(super) fn new(participant: Arc<str>, transactional_id: Arc<str>) -> Self {
+        Self {
+            counts: Counts::default(),
+            statistics: StatisticsTap::default(),
+            participant,
+            transactional_id,
+            reported: Notify::new(),
+        }
+    }
+
+    /// Waits until each record was reported.
+    pub(super) async fn all_reported(&self, deadline: Instant) {
+        loop {
+            let mut reported = std::pin::pin!(self.reported.notified());
+            // Registered before the check, so that the last report is not missed.
+            reported.as_mut().enable();
+            if self.counts.open() == 0 || timeout_at(deadline, reported).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Takes note of an error of the producer.
+    pub(super) fn notice(&self, code: Option<RDKafkaErrorCode>, why: &str) {
+        if code.is_some_and(failure::is_fence) {
+            self.counts.fenced.store(true, Ordering::SeqCst);
+        }
+        self.counts.note(why);
+    }
+}
+
+impl ClientContext for SlotContext {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        forward(level, facility, message, &self.participant);
+    }
+
+    fn stats_raw(&self, statistics: &[u8]) {
+        self.statistics.put(statistics);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let (participant, transactional_id) = (&self.participant, &self.transactional_id);
+        tracing::debug!(%participant, %transactional_id, %error, reason, "producer error");
+        if error.rdkafka_error_code().is_some_and(failure::is_fence) {
+            self.notice(error.rdkafka_error_code(), reason);
+        }
+    }
+}
+
+impl ProducerContext for SlotContext {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        match result {
+            Ok(_) => {
+                self.counts.delivered.fetch_add(1, Ordering::SeqCst);
+            }
+            Err((error, _)) => self.delivery_failed(error),
+        }
+        if self.counts.open() == 0 {
+            self.reported.notify_waiters();
+        }
+    }
+}
+
+impl SlotContext {
+    fn delivery_failed(&self, error: &KafkaError) {
+        let code = error.rdkafka_error_code();
+        if code == Some(RDKafkaErrorCode::PurgeQueue) {
+            self.counts.unsent.fetch_add(1, Ordering::SeqCst);
+        }
+        self.notice(code, &failure::describe(error));
+        self.counts.failed.fetch_add(1, Ordering::SeqCst);
+    }
+}
