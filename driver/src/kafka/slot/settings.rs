@@ -174,7 +174,7 @@ mod tests {
         let config = chosen.client_config(&chosen.limits().expect("allowed"));
         assert_eq!(config.get("message.timeout.ms"), Some("7000"));
         assert_eq!(config.get("delivery.timeout.ms"), None);
-        let endless = settings(60_000, &[("socket.timeout.ms", "90000000")]);
+        let endless = settings(60_000, &[("message.timeout.ms", "90000000")]);
         let failure = endless.limits().err().expect("refused");
         assert!(
             failure.detail.contains("socket.timeout.ms"),
