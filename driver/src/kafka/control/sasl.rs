@@ -125,6 +125,8 @@ fn check_final(token: &[u8]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::kafka::properties::connection::Secret;
 
@@ -198,5 +200,29 @@ mod tests {
         exchange
             .next(b"v=AAAA")
             .expect_err("a server that does not know the password");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn no_token_of_a_broker_panics(
+            garbage in proptest::collection::vec(any::<u8>(), 0..60),
+            salt in "[a-zA-Z0-9+/=]{0,12}",
+            rest in "[a-z0-9=,]{0,12}",
+            last in "[ve]=[a-zA-Z0-9+/=,-]{0,20}",
+        ) {
+            let mut broken = exchange(SaslMechanism::ScramSha256);
+            broken.first().expect("token");
+            prop_assert!(broken.next(&garbage).is_err());
+
+            let mut exchange = exchange(SaslMechanism::ScramSha256);
+            let first = exchange.first().expect("token");
+            let nonce = String::from_utf8_lossy(&first).split_once("r=").expect("r").1.to_owned();
+            let answer = format!("r={nonce}x,s={salt},i=4096,{rest}");
+            if exchange.next(answer.as_bytes()).is_ok() {
+                prop_assert!(exchange.next(last.as_bytes()).is_err());
+            }
+        }
     }
 }
