@@ -14,5 +14,6 @@ pub mod kafka;
 pub mod load;
 pub mod phase;
 pub mod plan;
+pub mod program;
 pub mod record;
 pub mod table;
