@@ -123,40 +123,46 @@ impl Life {
     /// # Errors
     /// Neither happens within `patience`.
     pub fn watch(&mut self, aim: Aim, patience: Duration) -> Result<Watched> {
-        let mut aim = aim;
-        let mut entered = 0;
         let deadline = Instant::now() + patience;
+        let mut hunt = Hunt { aim, entered: 0 };
         loop {
-            let until = match aim {
+            let until = match hunt.aim {
                 Aim::After(delay) => (self.started + delay).min(deadline),
                 Aim::Window { .. } => deadline,
             };
-            let before = self.tracker.window();
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(line) => aim = self.take(&line, aim),
+                Ok(line) => self.take(&line, &mut hunt),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Watched::Ended),
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
-                    return Err(
-                        self.too_late("came to the point where it was to be killed", patience)
-                    );
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {
+                    return Ok(Watched::Reached);
                 }
-                Err(RecvTimeoutError::Timeout) => return Ok(Watched::Reached),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(self.too_late("come to where it was to be killed", patience));
+                }
             }
-            let Aim::Window {
-                window,
-                nth,
-                jitter,
-            } = aim
-            else {
-                continue;
-            };
-            let now = self.tracker.window();
-            entered += u32::from(now == window && before != window);
-            if entered >= nth && now == window {
+            // Lines that wait already tell of the past: the aim is where the program is now.
+            while let Ok(line) = self.lines.try_recv() {
+                self.take(&line, &mut hunt);
+            }
+            if let Some(jitter) = hunt.is_reached_in(self.tracker.window()) {
                 std::thread::sleep(jitter);
                 return Ok(Watched::Reached);
             }
+        }
+    }
+
+    /// Lets it run on for `time`, and keeps its log.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn run_on(&mut self, time: Duration) -> Result<()> {
+        match self.watch(Aim::After(self.started.elapsed() + time), time * 2)? {
+            Watched::Reached => Ok(()),
+            Watched::Ended => Err(Error::new(format!(
+                "the program ended by itself:\n{}",
+                self.tail()
+            ))),
         }
     }
 
@@ -214,32 +220,22 @@ impl Life {
         tail(&self.log_path)
     }
 
-    fn take(&mut self, line: &str, aim: Aim) -> Aim {
-        // A log that cannot be written is no reason to miss a kill; the run's result does not depend on it.
+    fn take(&mut self, line: &str, hunt: &mut Hunt) {
+        // A log that cannot be written is no reason to miss a kill; the result does not depend on it.
         let _ = writeln!(self.log, "{line}");
         let Some(line) = PhaseLine::parse(line) else {
-            return aim;
+            return;
         };
+        let before = self.tracker.window();
         self.tracker.observe(&line);
-        match aim {
-            // There was nothing to recover, or it is over: the next decision will do.
-            Aim::Window {
-                window: Window::Recovering,
-                ..
-            } if line.phase == "recovered" => Aim::Window {
-                window: Window::Decided,
-                nth: 1,
-                jitter: Duration::ZERO,
-            },
-            aim => aim,
-        }
+        hunt.follow(&line, (before, self.tracker.window()));
     }
 
     fn drain(&mut self, deadline: Instant) -> Result<()> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(line) => drop(self.take(&line, Aim::After(Duration::MAX))),
+                Ok(line) => self.take(&line, &mut Hunt::none()),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(self.too_late("ended", self.started.elapsed()));
@@ -261,6 +257,49 @@ impl Life {
         if let Some(mut stdin) = self.child.stdin.take() {
             // Fails only where the watcher has ended already.
             let _ = stdin.write_all(b"keep\n");
+        }
+    }
+}
+
+/// An aim, and how near the program has come to it.
+struct Hunt {
+    aim: Aim,
+    entered: u32,
+}
+
+impl Hunt {
+    /// For lines that are only kept.
+    fn none() -> Self {
+        Self {
+            aim: Aim::After(Duration::ZERO),
+            entered: 0,
+        }
+    }
+
+    fn follow(&mut self, line: &PhaseLine, (before, now): (Window, Window)) {
+        let Aim::Window { window, .. } = self.aim else {
+            return;
+        };
+        self.entered += u32::from(now == window && before != window);
+        if window == Window::Recovering && line.phase == "recovered" {
+            // There was nothing to recover, or it is over: the next decision will do.
+            self.aim = Aim::Window {
+                window: Window::Decided,
+                nth: 1,
+                jitter: Duration::ZERO,
+            };
+            self.entered = 0;
+        }
+    }
+
+    fn is_reached_in(&self, now: Window) -> Option<Duration> {
+        match self.aim {
+            Aim::Window {
+                window,
+                nth,
+                jitter,
+            } if window == now && self.entered >= nth => Some(jitter),
+            _ => None,
         }
     }
 }
