@@ -296,6 +296,10 @@ impl Coordinator {
     }
 
     fn act(&mut self, action: Action, pending: Pending) {
+        // What a step had begun when the coordinator stopped must not reach the log or a cluster (R10, R11).
+        if matches!(self.phase, Phase::Stopped(_)) {
+            return;
+        }
         let id = ActionId(self.next_action);
         self.next_action += 1;
         self.pending.insert(id, pending);

@@ -464,7 +464,7 @@ impl Coordinator {
                 }
                 _ => false,
             });
-        if self.phase == (Phase::Closing { drained: false }) && quiet && self.appends == 0 {
+        if self.phase == (Phase::Closing { drained: false }) && quiet && self.log_is_quiet() {
             self.phase = Phase::Closing { drained: true };
             self.tell(Event::Drained);
         }

@@ -69,6 +69,11 @@ impl Coordinator {
         self.act(action, Pending::Append(records, purpose));
     }
 
+    /// No append is under way or held back.
+    pub(super) fn log_is_quiet(&self) -> bool {
+        self.appends == 0 && self.held.queue.is_empty()
+    }
+
     fn checkpoint_if_quiet(&mut self) {
         let under_way = self
             .pending

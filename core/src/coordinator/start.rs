@@ -27,7 +27,9 @@ pub(super) const PROBE: u32 = 0;
 
 impl Coordinator {
     pub(super) fn started(&mut self, now: Now) {
-        self.phase = Phase::Running;
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Running;
+        }
         self.tell(Event::Started);
         self.recover_transactions(now);
         for index in 0..self.participants.len() {

@@ -207,7 +207,11 @@ impl Coordinator {
             }
         };
         match objection {
-            _ if aborting => self.abort_branch(at, now),
+            _ if aborting => {
+                self.abort_branch(at, now);
+                // A read-only branch has nothing to abort, and may be the last that was waited for.
+                self.finish_if_complete(id, now);
+            }
             Some(reason) => self.begin_abort(id, reason, now),
             None => self.decide_if_voted(id, now),
         }
