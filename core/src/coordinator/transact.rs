@@ -14,7 +14,9 @@ use crate::action::{Action, Durability, Writer};
 use crate::ending::{Ending, Ground, Step};
 use crate::event::{AbortReason, Event, Outcome, ParticipantStatus, Refusal};
 use crate::evidence::PrepareReport;
-use crate::identity::{BranchIdentity, ParticipantId, TransactionId, VersionClass};
+use crate::identity::{
+    BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
+};
 use crate::record::{DecidedBranch, Record};
 use crate::request::{Accepted, CommitReturn, Decision};
 use crate::time::{Now, Time};
@@ -222,8 +224,11 @@ impl Coordinator {
         match &branch.writer {
             BranchWriter::Slot(slot) => {
                 let pool = &self.participants[usize::from(branch.participant?.0)].pool;
-                let producer = pool.slots.get(slot)?.producer?;
-                Some(vote::managed(report, name, producer))
+                let producer = pool.slots.get(slot).and_then(|slot| slot.producer);
+                Some(match producer {
+                    Some(producer) => vote::managed(report, name, producer),
+                    None => Vote::no("its slot was thrown away"),
+                })
             }
             BranchWriter::Own(own) => {
                 Some(vote::own(report, name, own.baseline.as_ref()?, own.class))
@@ -298,9 +303,11 @@ impl Coordinator {
             .iter()
             .filter_map(Branch::as_decided)
             .collect();
-        let one_phase =
-            matches!(branches.as_slice(), [only] if !only.own && transaction.key.is_none());
-        if branches.is_empty() || one_phase {
+        // An own producer's enlistment is in the log, also where it wrote nothing: without a record of the
+        // decision, a start would take the whole transaction for an undecided one, and call it aborted.
+        let own = transaction.branches.iter().any(|b| b.writer.is_own());
+        let one_phase = branches.len() == 1 && !own && transaction.key.is_none();
+        if (branches.is_empty() && !own) || one_phase {
             let ground = Ground::OnePhase;
             return self.begin_commit(id, ground, now);
         }
@@ -417,10 +424,13 @@ impl Coordinator {
     /// Begins to abort one branch, unless its prepare is still under way: that comes first.
     fn abort_branch(&mut self, at: BranchAt, now: Now) {
         let (id, index) = at;
+        let producer = self.slot_producer(at);
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
         let branch = &mut transaction.branches[index];
+        // A no may come from a failed delivery, a time-out or a fence: the slot is not used again (R3).
+        let refused = matches!(branch.state, BranchState::Refused);
         let identity = match &branch.state {
             BranchState::Leasing | BranchState::Inspecting { .. } => {
                 let participant = branch.participant;
@@ -433,8 +443,19 @@ impl Coordinator {
         let Some(ending) = branch.abort_ending(identity) else {
             return;
         };
+        let ending = ending.written_by(producer).unclean(refused);
         branch.state = BranchState::Ending(ending.into());
         self.run_step(at, now);
+    }
+
+    /// The producer of the slot that a branch is written through.
+    fn slot_producer(&self, (id, index): BranchAt) -> Option<ProducerIdentity> {
+        let branch = self.transactions.get(&id)?.branches.get(index)?;
+        let BranchWriter::Slot(slot) = branch.writer else {
+            return None;
+        };
+        let pool = &self.participants[usize::from(branch.participant?.0)].pool;
+        pool.slots.get(&slot)?.producer
     }
 
     fn leave(&mut self, at: BranchAt, participant: Option<ParticipantId>) {
