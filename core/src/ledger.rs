@@ -314,6 +314,11 @@ impl Ledger {
             .is_some_and(|names| number < names.until)
     }
 
+    /// Whether the records say that a branch of an unfinished transaction needs nothing more.
+    pub(crate) fn has_ended(&self, id: TransactionId, key: &BranchKey) -> bool {
+        self.open.get(&id).is_some_and(|entry| entry.has_ended(key))
+    }
+
     /// The records that lead to this state, for a checkpoint.
     pub(crate) fn snapshot(&self) -> Vec<Record> {
         let mut records = Vec::new();
@@ -525,6 +530,16 @@ impl OpenEntry {
         }
     }
 
+    /// Whether a start would leave this branch alone.
+    fn has_ended(&self, key: &BranchKey) -> bool {
+        let named = |branch: &DecidedBranch| {
+            branch.participant == key.0 && branch.identity.transactional_id == key.1
+        };
+        let left_out =
+            self.decision == Some(Decision::Commit) && !self.branches.iter().any(named);
+        left_out || self.acknowledged.contains(key) || self.heuristic.contains_key(key)
+    }
+
     /// The branches that a start has to end, with the identity to end them by.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = &DecidedBranch> {
         self.branches.iter().filter(|branch| {
@@ -532,16 +547,15 @@ impl OpenEntry {
                 branch.participant.clone(),
                 branch.identity.transactional_id.clone(),
             );
-            !self.acknowledged.contains(&key) && !self.heuristic.contains_key(&key)
+            !self.has_ended(&key)
         })
     }
 
     /// The own branches that a start has to abort.
     pub(crate) fn undecided(&self) -> impl Iterator<Item = (Arc<str>, BranchIdentity)> + '_ {
-        let open = self.decision.is_none();
         self.own
             .iter()
-            .filter(move |_| open)
+            .filter(|(key, _)| self.decision != Some(Decision::Commit) && !self.has_ended(key))
             .map(|((participant, name), own)| {
                 let identity = BranchIdentity {
                     transactional_id: name.clone(),

@@ -12,7 +12,7 @@ use super::state::{
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability, Writer};
 use crate::ending::{Ending, Ground, Step};
-use crate::event::{AbortReason, Event, Outcome, ParticipantStatus, Refusal};
+use crate::event::{AbortReason, Event, Outcome, ParticipantStatus, Refusal, Reuse};
 use crate::evidence::PrepareReport;
 use crate::identity::{
     BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
@@ -117,6 +117,7 @@ impl Coordinator {
             enlisted: now.monotonic,
             state: BranchState::Leasing,
             acknowledged: false,
+            spent: None,
         });
         let at = now.monotonic + self.config.limits.enlist_timeout;
         self.timers.set(Timer::Enlist(id, index), at);
@@ -244,7 +245,9 @@ impl Coordinator {
         let branch = &transaction.branches[index];
         match (branch.participant, &branch.writer) {
             (Some(p), BranchWriter::Slot(slot)) => self.release_unused_slot(p, *slot, now),
-            (Some(_), BranchWriter::Own(_)) => self.own_released((id, index), false, now),
+            (Some(_), BranchWriter::Own(_)) => {
+                self.own_released((id, index), Reuse::Reuse, now);
+            },
             _ => {}
         }
     }
