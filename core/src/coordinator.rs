@@ -206,6 +206,9 @@ impl Coordinator {
 
     fn dispatch_response(&mut self, pending: Pending, response: Response, now: Now) {
         match (pending, response) {
+            // A stopped participant is not worked on: nothing is initialised there any more (R7).
+            (Pending::Connect(p) | Pending::Probe(p) | Pending::List(p), _)
+                if self.participant_mut(p).is_stopped() => {}
             (Pending::Append(id), Response::Appended) => self.appended(id, now),
             (Pending::Append(id), Response::AppendFailed(failure)) => {
                 self.append_failed(id, failure, now);
@@ -269,7 +272,7 @@ impl Coordinator {
         while let Some(timer) = self.timers.pop_due(now.monotonic) {
             match timer {
                 Timer::Deadline(id) => self.deadline_passed(id, now),
-                Timer::Enlist(id, index) => self.enlist_timed_out((id, index)),
+                Timer::Enlist(id, index) => self.enlist_timed_out((id, index), now),
                 Timer::Branch(id, index) => self.run_step((id, index), now),
                 Timer::Records(id) => self.write_again(id),
                 Timer::Participant(p) => self.begin_cycle(p),

@@ -154,7 +154,11 @@ impl Coordinator {
 
     /// Takes in what is answered, in the order of the log.
     fn append_answered(&mut self, id: ActionId, durable: Result<(), String>, now: Now) {
-        let answered = self.journal.under_way.iter_mut().find(|append| append.id == id);
+        let answered = self
+            .journal
+            .under_way
+            .iter_mut()
+            .find(|append| append.id == id);
         if let Some(append) = answered {
             append.durable = Some(durable);
         }

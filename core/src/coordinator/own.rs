@@ -5,14 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::journal::Purpose;
-use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State};
+use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State, Transaction};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::ending::Ending;
 use crate::event::{AbortReason, Event, ParticipantStatus, Refusal, Reuse};
 use crate::evidence::{BrokerState, Inquiry, TransactionDescription};
 use crate::identity::{
-    BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
+    BranchIdentity, ParticipantId, ProducerIdentity, SlotName, TransactionId, VersionClass,
 };
 use crate::record::Record;
 use crate::request::Accepted;
@@ -38,8 +38,24 @@ impl Coordinator {
                 "{name} has transaction.version {finalised}: every producer is of class v1 there"
             )));
         }
+        let pool = SlotName::coordinator_prefix(&self.config.coordinator);
+        if transactional_id.starts_with(&pool) {
+            return Err(Refusal::Config(format!(
+                "{transactional_id} begins with {pool}, which is reserved for the slots of this coordinator"
+            )));
+        }
         let branches_max = self.config.limits.branches_max;
         let transaction = self.active(id)?;
+        if let Some(enlisted) = transaction.own_enlisted(p, &transactional_id) {
+            if enlisted {
+                self.tell(Event::Enlisted {
+                    transaction: id,
+                    participant: p,
+                    slot: None,
+                });
+            }
+            return Ok(Accepted::Pending);
+        }
         let index = transaction.branches.len();
         if index >= branches_max {
             return Err(Refusal::Limit("branches_max", branches_max as u64));
@@ -307,6 +323,18 @@ enum Fitness {
     /// The broker is still ending its last transaction.
     Ending,
     Unfit(Refusal),
+}
+
+impl Transaction {
+    /// Whether this own producer has a branch here, and has it been told so.
+    fn own_enlisted(&self, p: ParticipantId, transactional_id: &Arc<str>) -> Option<bool> {
+        let mut own = self
+            .branches
+            .iter()
+            .filter(|b| b.is_own(p, transactional_id));
+        own.next()
+            .map(|branch| matches!(branch.state, BranchState::Enlisted))
+    }
 }
 
 impl Branch {

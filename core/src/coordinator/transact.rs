@@ -247,7 +247,7 @@ impl Coordinator {
             (Some(p), BranchWriter::Slot(slot)) => self.release_unused_slot(p, *slot, now),
             (Some(_), BranchWriter::Own(_)) => {
                 self.own_released((id, index), Reuse::Reuse, now);
-            },
+            }
             _ => {}
         }
     }
@@ -421,6 +421,7 @@ impl Coordinator {
         for index in 0..count {
             self.abort_branch((id, index), now);
         }
+        self.serve_own_waiters(now);
         self.finish_if_complete(id, now);
     }
 
