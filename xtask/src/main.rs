@@ -78,8 +78,9 @@ fn demo(arguments: &[String]) -> Result<(), Failure> {
         "--release",
         "-p",
         "gtc-chaos",
-        "--",
+        "--bin",
         "demo",
+        "--",
     ]);
     // A first `--` only kept `--help` from xtask.
     demo.args(

@@ -9,6 +9,7 @@ pub mod control;
 pub mod error;
 mod failure;
 mod log;
+pub(crate) mod participant;
 pub mod properties;
 pub mod record;
 pub mod slot;

@@ -1,0 +1,199 @@
+//! The owner's side of the socket.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use gtc_core::{Request, TransactionId};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::AbortHandle;
+
+use super::{Address, AdminAnswer, AdminRequest, SOCKET};
+use crate::coordinator::Shared;
+use crate::error::{Error, ErrorKind};
+use crate::views::{TransactionInfo, outcome_name};
+
+/// A request that is longer is refused.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Answers operators until it is stopped or dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    task: AbortHandle,
+    socket: PathBuf,
+}
+
+impl Server {
+    /// Listens beside the log. The caller owns the log, so that a socket which is there already
+    /// was left by an owner that died.
+    pub(crate) fn start(directory: &Path, shared: Weak<Shared>) -> Result<Self, Error> {
+        let socket = directory.join(SOCKET);
+        let failed = |error: std::io::Error| {
+            let problem = format!("the socket {}: {error}", socket.display());
+            Error::new(ErrorKind::Log, "open", problem)
+                .with_remedy("let the log's directory be on a file system with Unix sockets")
+                .with_source(error)
+        };
+        match std::fs::remove_file(&socket) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(failed(error));
+            }
+            _ => {}
+        }
+        let address = Address::of(directory).map_err(failed)?;
+        let listener = UnixListener::bind(&address.path).map_err(failed)?;
+        std::fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(failed)?;
+        let task = tokio::spawn(accept(listener, shared)).abort_handle();
+        Ok(Self { task, socket })
+    }
+
+    pub(crate) fn stop(&self) {
+        self.task.abort();
+        // Where it is gone already there is nothing left to do.
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: UnixListener, shared: Weak<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(serve(stream, shared.clone()));
+            }
+            Err(error) => {
+                tracing::warn!(target: "gtc", %error, "the admin socket accepts nothing");
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: UnixStream, shared: Weak<Shared>) {
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader.take(LINE_BYTES_MAX));
+    loop {
+        let mut line = String::new();
+        match reader.read_line(&mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        reader.get_mut().set_limit(LINE_BYTES_MAX);
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let answer = answer(&shared, &line).await;
+        drop(shared);
+        let Ok(mut text) = serde_json::to_string(&answer) else {
+            return;
+        };
+        text.push('\n');
+        if writer.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn answer(shared: &Arc<Shared>, line: &str) -> AdminAnswer {
+    let request = serde_json::from_str(line).map_err(|error| {
+        let problem = format!("the request is not understood: {error}");
+        Error::new(ErrorKind::Unsupported, "answer operator", problem)
+            .with_remedy("use the gtc of the owner's version")
+    });
+    let performed = match request {
+        Ok(request) => perform(shared, request).await,
+        Err(error) => Err(error),
+    };
+    performed.unwrap_or_else(|error| AdminAnswer::Refused {
+        kind: error.kind().as_str().to_owned(),
+        message: error.to_string(),
+    })
+}
+
+async fn perform(shared: &Arc<Shared>, request: AdminRequest) -> Result<AdminAnswer, Error> {
+    let engine = shared.engine();
+    Ok(match request {
+        AdminRequest::List => engine.read(|core| AdminAnswer::List {
+            transactions: core.list().iter().map(TransactionInfo::from).collect(),
+            foreign: core.foreign().iter().map(Into::into).collect(),
+        }),
+        AdminRequest::Describe { transaction } => {
+            let id = id(&transaction)?;
+            let view = engine.read(|core| core.describe(id));
+            AdminAnswer::Transaction {
+                transaction: view.as_ref().map(TransactionInfo::from),
+            }
+        }
+        AdminRequest::Outcome { transaction } => {
+            let id = id(&transaction)?;
+            outcome(shared, Some(id))
+        }
+        AdminRequest::OutcomeByKey { key_hex } => {
+            let key = bytes(&key_hex)?;
+            outcome(shared, engine.read(|core| core.find_key(&key)))
+        }
+        AdminRequest::Resolve {
+            transaction,
+            decision,
+        } => {
+            let request = Request::Resolve {
+                transaction: id(&transaction)?,
+                decision: decision.into(),
+            };
+            shared.operate("resolve", request)?;
+            AdminAnswer::Accepted
+        }
+        AdminRequest::ResolveForeign {
+            participant,
+            transactional_id,
+            decision,
+        } => {
+            let branch = (participant.as_str(), transactional_id.as_str());
+            shared.resolve_foreign(branch, decision.into()).await?;
+            AdminAnswer::Accepted
+        }
+        AdminRequest::Forget { transaction } => {
+            let request = Request::Forget {
+                transaction: id(&transaction)?,
+            };
+            shared.operate("forget", request)?;
+            AdminAnswer::Accepted
+        }
+        AdminRequest::Status => AdminAnswer::Status {
+            status: shared.status(),
+        },
+    })
+}
+
+fn outcome(shared: &Arc<Shared>, id: Option<TransactionId>) -> AdminAnswer {
+    let known = id.map(|id| shared.engine().read(|core| core.outcome(id)));
+    AdminAnswer::Outcome {
+        transaction: id.map(|id| id.to_string()),
+        outcome: known.map_or("unknown", outcome_name).to_owned(),
+    }
+}
+
+fn id(text: &str) -> Result<TransactionId, Error> {
+    text.parse()
+        .map_err(|problem: &str| Error::new(ErrorKind::Config, "answer operator", problem))
+}
+
+fn bytes(hex: &str) -> Result<Vec<u8>, Error> {
+    let digits = hex.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair)
+            .ok()
+            .filter(|pair| pair.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    digits.collect::<Option<_>>().ok_or_else(|| {
+        let problem = "a key is an even number of hexadecimal digits";
+        Error::new(ErrorKind::Config, "answer operator", problem)
+    })
+}

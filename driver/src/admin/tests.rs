@@ -1,0 +1,126 @@
+//! Operators and owners over a real socket.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use super::*;
+use crate::coordinator::Coordinator;
+use crate::testing::{World, record};
+
+type Result<T = ()> = std::result::Result<T, Error>;
+
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gtc-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn serve(coordinator: &Coordinator, directory: &Directory) -> Result<Server> {
+    Server::start(&directory.0, Arc::downgrade(coordinator.shared()))
+}
+
+#[tokio::test]
+async fn a_living_owner_answers() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    // Too long for an address of a socket.
+    let directory = Directory::new(&"long-".repeat(24));
+    let _server = serve(&coordinator, &directory)?;
+    let socket = directory.0.join(SOCKET);
+    let mode = std::fs::metadata(&socket)
+        .expect("it listens")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("a")).await?;
+    let id = transaction.id().to_string();
+    let Some(AdminAnswer::List { transactions, .. }) =
+        ask(&directory.0, &AdminRequest::List).await?
+    else {
+        panic!("no list");
+    };
+    assert_eq!(transactions[0].id, id);
+    let describe = AdminRequest::Describe {
+        transaction: id.clone(),
+    };
+    let Some(AdminAnswer::Transaction {
+        transaction: Some(info),
+    }) = ask(&directory.0, &describe).await?
+    else {
+        panic!("no transaction");
+    };
+    assert_eq!(info.branches[0].participant, "eu");
+    let Some(AdminAnswer::Status { status }) = ask(&directory.0, &AdminRequest::Status).await?
+    else {
+        panic!("no status");
+    };
+    assert_eq!(status.coordinator, "test");
+    assert_eq!(status.participants.len(), 2);
+
+    let forget = AdminRequest::Forget { transaction: id };
+    let error = ask(&directory.0, &forget)
+        .await
+        .expect_err("it is no mixed one");
+    assert_eq!(error.kind(), ErrorKind::InvalidState, "{error}");
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn without_an_owner_nobody_answers() -> Result {
+    let directory = Directory::new("no-owner");
+    assert_eq!(ask(&directory.0, &AdminRequest::Status).await?, None);
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let server = serve(&coordinator, &directory)?;
+    // As after a kill: the socket stays, and nobody listens.
+    drop(server);
+    tokio::task::yield_now().await;
+    while ask(&directory.0, &AdminRequest::Status).await?.is_some() {
+        tokio::task::yield_now().await;
+    }
+    // The next owner takes the place.
+    let _server = serve(&coordinator, &directory)?;
+    assert!(ask(&directory.0, &AdminRequest::Status).await?.is_some());
+    Ok(())
+}
+
+#[tokio::test]
+async fn nonsense_is_refused_and_does_no_harm() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let directory = Directory::new("nonsense");
+    let _server = serve(&coordinator, &directory)?;
+    let cases = ["", "{}", "[1]", "{\"ask\":\"nothing\"}", "\u{fffd}"];
+    for text in cases {
+        let stream = connect(&directory.0).await.expect("it listens");
+        let (reader, mut writer) = stream.into_split();
+        writer
+            .write_all(format!("{text}\n").as_bytes())
+            .await
+            .expect("sent");
+        let mut line = String::new();
+        BufReader::new(reader)
+            .read_line(&mut line)
+            .await
+            .expect("answered");
+        assert!(line.contains("\"refused\""), "{text}: {line}");
+    }
+    let describe = AdminRequest::Describe {
+        transaction: "x".to_owned(),
+    };
+    let error = ask(&directory.0, &describe).await.expect_err("no id");
+    assert_eq!(error.kind(), ErrorKind::Config);
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Configuration: from a TOML file, or from values.
+//!
+//! ```toml
+//! [coordinator]
+//! id = "orders"
+//! log = "/var/lib/gtc/orders"
+//!
+//! [coordinator.limits]
+//! enlist_timeout_ms = 10000
+//!
+//! [participants.eu]
+//! kind = "kafka"
+//! slots = 8
+//! bootstrap.servers = "eu-1:9092,eu-2:9092"
+//! security.protocol = "sasl_ssl"
+//! sasl.mechanism = "SCRAM-SHA-512"
+//! sasl.username = "gtc"
+//! sasl.password = "${EU_PASSWORD}"
+//! ```
+
+mod environment;
+mod file;
+mod limits;
+mod participant;
+mod secret;
+
+use std::path::{Path, PathBuf};
+
+pub use limits::Limits;
+pub use participant::ParticipantConfig;
+pub use secret::Secret;
+
+use crate::error::{Error, ErrorKind};
+
+/// The configuration of one coordinator.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) id: String,
+    pub(crate) log: PathBuf,
+    pub(crate) adopt: bool,
+    pub(crate) limits: Limits,
+    pub(crate) participants: Vec<ParticipantConfig>,
+}
+
+impl Config {
+    /// A coordinator with this id, whose log lives in the directory `log`. The id is for life: it
+    /// is part of the log and of every name that the coordinator makes on the clusters.
+    #[must_use]
+    pub fn new(id: impl Into<String>, log: impl Into<PathBuf>) -> Self {
+        Self {
+            id: id.into(),
+            log: log.into(),
+            adopt: false,
+            limits: Limits::default(),
+            participants: Vec::new(),
+        }
+    }
+
+    /// Adds a participant.
+    #[must_use]
+    pub fn participant(mut self, participant: ParticipantConfig) -> Self {
+        self.participants.push(participant);
+        self
+    }
+
+    /// Replaces the limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Takes over a log that was moved to this directory or machine. Only right where no copy of
+    /// it was, or ever will be, started elsewhere (R13).
+    #[must_use]
+    pub fn adopt(mut self, adopt: bool) -> Self {
+        self.adopt = adopt;
+        self
+    }
+
+    /// Reads a TOML file. `${NAME}` in a value stands for an environment variable, `$${` for a
+    /// plain `${`; a relative `log` is relative to the file's directory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] with file and line.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Error::new(
+                ErrorKind::Config,
+                "read configuration",
+                format!("{}: {error}", path.display()),
+            )
+            .with_remedy("name a readable TOML file")
+            .with_source(error)
+        })?;
+        let lookup = |name: &str| std::env::var(name).ok();
+        let mut config = file::read(&path.display().to_string(), &text, &lookup)?;
+        if let Some(directory) = path.parent() {
+            config.log = directory.join(&config.log);
+        }
+        Ok(config)
+    }
+
+    /// Reads TOML text, as [`Config::from_file`] does; `log` stays as it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] with the line.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        file::read("configuration", text, &|name| std::env::var(name).ok())
+    }
+
+    /// The coordinator's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The directory of the decision log.
+    #[must_use]
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The participants.
+    #[must_use]
+    pub fn participants(&self) -> &[ParticipantConfig] {
+        &self.participants
+    }
+}
+
+/// The known name that `name` was probably meant to be.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const SIMILAR: f64 = 0.8;
+    known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(similarity, _)| *similarity >= SIMILAR)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! The TOML form of the configuration.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::environment::{Lookup, substitute};
+use super::{Config, Limits, ParticipantConfig, nearest};
+use crate::error::{Error, ErrorKind};
+use crate::kafka::properties::Properties;
+
+/// What is being read; every error names its place in it.
+struct Source<'a> {
+    name: &'a str,
+    text: &'a str,
+    lookup: Lookup<'a>,
+}
+
+impl Source<'_> {
+    fn error(&self, span: Range<usize>, problem: impl AsRef<str>) -> Error {
+        let start = span.start.min(self.text.len());
+        let line = self.text.as_bytes()[..start]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count()
+            + 1;
+        let place = format!("{} line {line}: {}", self.name, problem.as_ref());
+        Error::new(ErrorKind::Config, "read configuration", place)
+    }
+
+    fn unknown(&self, span: Range<usize>, name: &str, known: &[&str]) -> Error {
+        let remedy = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("use one of {}", known.join(", ")),
+        };
+        self.error(span, format!("unknown key `{name}`"))
+            .with_remedy(remedy)
+    }
+
+    fn table<'t, 'i>(
+        &self,
+        name: &str,
+        value: &'t Spanned<DeValue<'i>>,
+    ) -> Result<&'t DeTable<'i>, Error> {
+        value.get_ref().as_table().ok_or_else(|| {
+            self.error(value.span(), format!("`{name}` is no table"))
+                .with_remedy(format!("write it as [{name}]"))
+        })
+    }
+
+    fn string(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Error> {
+        let text = value.get_ref().as_str().ok_or_else(|| {
+            self.error(value.span(), format!("`{name}` is no string"))
+                .with_remedy("put the value in quotes")
+        })?;
+        substitute(text, self.lookup).map_err(|problem| {
+            self.error(value.span(), format!("`{name}`: {problem}"))
+                .with_remedy("set the variable, or write `$${` for a plain `${`")
+        })
+    }
+
+    fn integer<T: TryFrom<u64>>(
+        &self,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<T, Error> {
+        value
+            .get_ref()
+            .as_integer()
+            .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
+            .and_then(|number| T::try_from(number).ok())
+            .ok_or_else(|| {
+                self.error(value.span(), format!("`{name}` is no number in its range"))
+                    .with_remedy("write a whole number that is not negative")
+            })
+    }
+
+    fn boolean(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, Error> {
+        value
+            .get_ref()
+            .as_bool()
+            .ok_or_else(|| self.error(value.span(), format!("`{name}` is neither true nor false")))
+    }
+
+    /// The value of a librdkafka property; numbers and booleans may stand without quotes.
+    fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Error> {
+        match value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_owned()),
+            DeValue::Float(number) => Ok(number.as_str().to_owned()),
+            DeValue::Boolean(truth) => Ok(truth.to_string()),
+            _ => self.string(name, value),
+        }
+    }
+}
+
+/// Reads the text of a configuration; `name` stands for it in errors.
+pub(super) fn read(name: &str, text: &str, lookup: Lookup<'_>) -> Result<Config, Error> {
+    let source = Source { name, text, lookup };
+    // The parser's own message would quote the line, and a line may hold a password.
+    let root = DeTable::parse(text)
+        .map_err(|error| source.error(error.span().unwrap_or(0..0), error.message()))?;
+    let mut coordinator = None;
+    let mut participants = Vec::new();
+    for (key, value) in root.get_ref() {
+        let table = |name| source.table(name, value);
+        match key.get_ref().as_ref() {
+            "coordinator" => coordinator = Some(read_coordinator(&source, table("coordinator")?)?),
+            "participants" => {
+                participants = read_participants(&source, table("participants")?)?;
+            }
+            other => {
+                return Err(source.unknown(key.span(), other, &["coordinator", "participants"]));
+            }
+        }
+    }
+    let mut config = coordinator.ok_or_else(|| {
+        source
+            .error(0..0, "there is no [coordinator]")
+            .with_remedy("add [coordinator] with id and log")
+    })?;
+    config.participants = participants;
+    Ok(config)
+}
+
+fn read_coordinator(source: &Source<'_>, table: &DeTable<'_>) -> Result<Config, Error> {
+    let (mut id, mut log, mut adopt, mut limits) = (None, None, false, Limits::default());
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "id" => id = Some(source.string("id", value)?),
+            "log" => log = Some(source.string("log", value)?),
+            "adopt" => adopt = source.boolean("adopt", value)?,
+            "limits" => limits = read_limits(source, source.table("coordinator.limits", value)?)?,
+            other => {
+                let known = ["adopt", "id", "limits", "log"];
+                return Err(source.unknown(key.span(), other, &known));
+            }
+        }
+    }
+    let missing = |name: &str| {
+        source
+            .error(0..0, format!("[coordinator] has no `{name}`"))
+            .with_remedy("set both id and log")
+    };
+    let id = id.ok_or_else(|| missing("id"))?;
+    let log = log.ok_or_else(|| missing("log"))?;
+    Ok(Config::new(id, log).adopt(adopt).limits(limits))
+}
+
+fn read_limits(source: &Source<'_>, table: &DeTable<'_>) -> Result<Limits, Error> {
+    let mut limits = Limits::default();
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        match limits.by_name(name) {
+            Some(limit) => *limit = source.integer(name, value)?,
+            None => {
+                let known: Vec<_> = Limits::TABLE.iter().map(|(name, ..)| *name).collect();
+                return Err(source.unknown(key.span(), name, &known));
+            }
+        }
+    }
+    Ok(limits)
+}
+
+fn read_participants(
+    source: &Source<'_>,
+    table: &DeTable<'_>,
+) -> Result<Vec<ParticipantConfig>, Error> {
+    table
+        .iter()
+        .map(|(key, value)| {
+            let name = key.get_ref().as_ref();
+            let table = source.table(&format!("participants.{name}"), value)?;
+            read_participant(source, name, table).map_err(|error| error.with_participant(name))
+        })
+        .collect()
+}
+
+fn read_participant(
+    source: &Source<'_>,
+    name: &str,
+    table: &DeTable<'_>,
+) -> Result<ParticipantConfig, Error> {
+    let mut participant = ParticipantConfig::kafka(name);
+    let mut kind = None;
+    let mut places = Vec::new();
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "kind" => kind = Some((source.string("kind", value)?, value.span())),
+            "slots" => participant.slots = source.integer("slots", value)?,
+            "names_max" => participant.names_max = source.integer("names_max", value)?,
+            "margin_ms" => participant.margin_ms = Some(source.integer("margin_ms", value)?),
+            "transaction_timeout_ms" => {
+                let name = "transaction_timeout_ms";
+                participant.transaction_timeout_ms = Some(source.integer(name, value)?);
+            }
+            property => flatten(source, property, (key.span(), value), &mut places)?,
+        }
+    }
+    check_kind(source, name, kind)?;
+    for (property, value, _) in &places {
+        participant = participant.property(property, value);
+    }
+    check_properties(source, &participant, &places)?;
+    Ok(participant)
+}
+
+/// A property's name, its value, and where it stands.
+type Place = (String, String, Range<usize>);
+
+/// TOML reads `a.b = 1` as a table `a` with a key `b`; librdkafka wants the name `a.b` back.
+fn flatten(
+    source: &Source<'_>,
+    name: &str,
+    (span, value): (Range<usize>, &Spanned<DeValue<'_>>),
+    places: &mut Vec<Place>,
+) -> Result<(), Error> {
+    let Some(table) = value.get_ref().as_table() else {
+        places.push((name.to_owned(), source.scalar(name, value)?, span));
+        return Ok(());
+    };
+    for (key, value) in table {
+        let name = format!("{name}.{}", key.get_ref());
+        flatten(source, &name, (key.span(), value), places)?;
+    }
+    Ok(())
+}
+
+fn check_kind(
+    source: &Source<'_>,
+    name: &str,
+    kind: Option<(String, Range<usize>)>,
+) -> Result<(), Error> {
+    match kind {
+        Some((kind, _)) if kind == "kafka" => Ok(()),
+        Some((kind, span)) => Err(source
+            .error(span, format!("there is no kind `{kind}` of participant"))
+            .with_remedy("write kind = \"kafka\"")),
+        None => Err(source
+            .error(0..0, format!("[participants.{name}] has no `kind`"))
+            .with_remedy("write kind = \"kafka\"")),
+    }
+}
+
+fn check_properties(
+    source: &Source<'_>,
+    participant: &ParticipantConfig,
+    places: &[Place],
+) -> Result<(), Error> {
+    let span = |property: &str| {
+        let place = places.iter().find(|(name, ..)| name == property);
+        place.map_or(0..0, |(.., span)| span.clone())
+    };
+    // librdkafka's names have dots or are single words: the rest is a slip of one of gtc's own.
+    for (name, ..) in places {
+        let own = name.contains('_') && name != "log_level";
+        if own || nearest(name, ParticipantConfig::KEYS.iter().copied()).is_some() {
+            return Err(source.unknown(span(name), name, ParticipantConfig::KEYS));
+        }
+    }
+    Properties::parse(&participant.name, participant.revealed())
+        .map(drop)
+        .map_err(|error| {
+            let place = source.error(span(error.property()), error.to_string());
+            place.with_remedy(error.remedy()).with_source(error)
+        })
+}

@@ -1,0 +1,195 @@
+//! What a configuration file may say, and what is said of a wrong one.
+
+use super::*;
+
+fn lookup(name: &str) -> Option<String> {
+    (name == "EU_PASSWORD").then(|| "planted-secret".to_owned())
+}
+
+fn read(text: &str) -> Result<Config, Error> {
+    file::read("gtc.toml", text, &lookup)
+}
+
+const BASE: &str = "[coordinator]\nid = \"orders\"\nlog = \"/var/lib/gtc\"\n";
+
+#[test]
+fn properties_may_be_dotted_or_quoted() {
+    let forms = [
+        "bootstrap.servers = 'a:1'\nlinger.ms = 5\nsocket.keepalive.enable = true",
+        "'bootstrap.servers' = 'a:1'\n'linger.ms' = '5'\n'socket.keepalive.enable' = 'true'",
+        "bootstrap.servers = 'a:1'\n'linger.ms' = 5\n[participants.eu.socket]\nkeepalive.enable = true",
+    ];
+    for form in forms {
+        let text = format!("{BASE}[participants.eu]\nkind = 'kafka'\nslots = 3\n{form}\n");
+        let config = read(&text).expect(form);
+        let participant = &config.participants()[0];
+        assert_eq!(participant.slots, 3);
+        let expected = [
+            ("bootstrap.servers", "a:1"),
+            ("linger.ms", "5"),
+            ("socket.keepalive.enable", "true"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(participant.revealed(), expected.into(), "{form}");
+    }
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = read(
+        "[coordinator]\nid = 'c'\nlog = 'dir'\nadopt = true\n[coordinator.limits]\n\
+         slot_idle_ms = 1_000\n[participants.us]\nkind = 'kafka'\nslots = 2\nnames_max = 9\n\
+         margin_ms = 7\ntransaction_timeout_ms = 60000\nbootstrap.servers = 'b:1'\n\
+         [participants.eu]\nkind = 'kafka'\nbootstrap.servers = 'a:1'\n",
+    )
+    .expect("all keys are known");
+    assert_eq!(
+        (config.id(), config.log(), config.adopt),
+        ("c", Path::new("dir"), true)
+    );
+    assert_eq!(config.limits.slot_idle_ms, 1_000);
+    let names: Vec<_> = config
+        .participants()
+        .iter()
+        .map(ParticipantConfig::name)
+        .collect();
+    assert_eq!(names, ["eu", "us"]);
+    let us = &config.participants()[1];
+    assert_eq!((us.slots, us.names_max), (2, 9));
+    assert_eq!(us.resolve_timeout_ms(Some(i64::MAX)), 60_000);
+    assert_eq!(us.resolve_margin_ms(60_000), 7);
+}
+
+#[test]
+fn errors_name_place_and_remedy() {
+    let eu = "[participants.eu]\nkind = 'kafka'\nbootstrap.servers = 'a:1'\n";
+    let cases = [
+        (
+            "[coordinatr]".to_owned(),
+            "line 1: unknown key `coordinatr`",
+            "`coordinator`",
+        ),
+        (
+            format!("{BASE}logs = 'x'"),
+            "line 4: unknown key `logs`",
+            "`log`",
+        ),
+        (
+            format!("{BASE}limits.slot_idle = 1"),
+            "unknown key `slot_idle`",
+            "`slot_idle_ms`",
+        ),
+        (
+            format!("{BASE}limits.slot_idle_ms = -1"),
+            "no number in its range",
+            "not negative",
+        ),
+        (
+            "[coordinator]\nid = 'x'".to_owned(),
+            "has no `log`",
+            "id and log",
+        ),
+        (
+            String::new(),
+            "there is no [coordinator]",
+            "add [coordinator]",
+        ),
+        (
+            format!("{BASE}{eu}slot = 3"),
+            "line 7: unknown key `slot`",
+            "`slots`",
+        ),
+        (
+            format!("{BASE}{eu}max_names = 3"),
+            "unknown key `max_names`",
+            "use one of",
+        ),
+        (format!("{BASE}{eu}linger.sm = 3"), "line 7", "`linger.ms`"),
+        (format!("{BASE}{eu}acks = 1"), "line 7", "gtc sets"),
+        (
+            format!("{BASE}{eu}slots = 'two'"),
+            "`slots` is no number",
+            "whole number",
+        ),
+        (
+            format!("{BASE}{eu}topics = ['a']"),
+            "`topics` is no string",
+            "quotes",
+        ),
+        (
+            format!("{BASE}{eu}client.id = '${{NONE}}'"),
+            "`NONE` is not set",
+            "set the variable",
+        ),
+        (
+            format!("{BASE}[participants.eu]\nkind = 'sql'"),
+            "no kind `sql`",
+            "\"kafka\"",
+        ),
+        (
+            format!("{BASE}[participants.eu]"),
+            "has no `kind`",
+            "\"kafka\"",
+        ),
+        (
+            format!("{BASE}participants = 3"),
+            "unknown key `participants`",
+            "use one of",
+        ),
+        (format!("{BASE}id = 'again'"), "line 4: duplicate key", ""),
+    ];
+    for (text, place, remedy) in cases {
+        let error = read(&text).expect_err(&text);
+        assert_eq!(error.kind(), ErrorKind::Config, "{text}");
+        let message = error.to_string();
+        assert!(message.contains("gtc.toml"), "{message}");
+        assert!(message.contains(place), "{message} has no {place}");
+        assert!(message.contains(remedy), "{message} has no {remedy}");
+    }
+}
+
+#[test]
+fn no_output_shows_a_planted_secret() {
+    let sasl = "security.protocol = 'sasl_plaintext'\nsasl.mechanism = 'PLAIN'\n\
+                sasl.username = 'gtc'\nsasl.password = '${EU_PASSWORD}'\n";
+    let eu = format!("{BASE}[participants.eu]\nkind = 'kafka'\nbootstrap.servers = 'a:1'\n{sasl}");
+    let config = read(&eu).expect("a full configuration");
+    let password = config.participants()[0].revealed().remove("sasl.password");
+    assert_eq!(password.as_deref(), Some("planted-secret"));
+    assert!(!format!("{config:?}").contains("planted"), "{config:?}");
+
+    let broken = [
+        eu.replace("sasl.username", "sasl.usernam"),
+        eu.replace("'PLAIN'", "'PLAIM'"),
+        eu.replace(
+            "sasl.password = '${EU_PASSWORD}'",
+            "sasl.password = 'planted-secret",
+        ),
+        eu.replace(
+            "sasl.password = '${EU_PASSWORD}'",
+            "sasl.pasword = 'planted-secret'",
+        ),
+        eu.replace(
+            "sasl.password = '${EU_PASSWORD}'",
+            "sasl.password = ['planted-secret']",
+        ),
+    ];
+    for text in broken {
+        let error = read(&text).expect_err("it is broken");
+        let shown = format!("{error} {error:?} {:?}", std::error::Error::source(&error));
+        assert!(!shown.contains("planted"), "{shown}");
+    }
+}
+
+#[test]
+fn a_relative_log_belongs_to_the_directory_of_its_file() {
+    let directory = std::env::temp_dir().join(format!("gtc-config-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a temporary directory");
+    let path = directory.join("gtc.toml");
+    std::fs::write(&path, "[coordinator]\nid = 'c'\nlog = 'log'\n").expect("a file");
+    let config = Config::from_file(&path).expect("a configuration");
+    assert_eq!(config.log(), directory.join("log"));
+    std::fs::remove_dir_all(&directory).expect("it was made above");
+    let error = Config::from_file(&path).expect_err("it is gone");
+    assert!(error.to_string().contains("gtc.toml"), "{error}");
+}

@@ -1,0 +1,276 @@
+//! The one error type of the library, sorted by what the caller can do about it.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use gtc_core::TransactionId;
+
+/// Whether asking again helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Retry {
+    /// The same call fails again.
+    Never,
+    /// The same call, or the whole transaction, may succeed later.
+    Later,
+    /// First learn the outcome, or have an operator settle it.
+    AfterResolve,
+}
+
+impl Retry {
+    /// The name in every language.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Later => "later",
+            Self::AfterResolve => "after-resolve",
+        }
+    }
+}
+
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Makes the enum and its table of one list, so that they cannot drift apart.
+macro_rules! kinds {
+    ($($variant:ident, $name:literal, $retry:ident, $doc:literal;)*) => {
+        /// What kind of thing went wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl ErrorKind {
+            /// Every kind with its name, its usual retry and its meaning.
+            pub const TABLE: &'static [(Self, &'static str, Retry, &'static str)] =
+                &[$((Self::$variant, $name, Retry::$retry, $doc),)*];
+
+            /// The name in every language.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The retry that an error of this kind has unless it says otherwise.
+            #[must_use]
+            pub const fn retry(self) -> Retry {
+                match self { $(Self::$variant => Retry::$retry,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Aborted, "aborted", Later,
+        "The transaction aborted on every participant; nothing of it is visible.";
+    Closed, "closed", Never,
+        "The coordinator is closing or closed.";
+    Config, "config", Never,
+        "The configuration, or a value in the call, cannot work.";
+    Fenced, "fenced", Never,
+        "Another owner took over a name or the log; this coordinator stopped using it.";
+    Heuristic, "heuristic", AfterResolve,
+        "A branch ended otherwise than decided: the participants disagree.";
+    InDoubt, "in-doubt", AfterResolve,
+        "The transaction may have committed; the log or the clusters will tell.";
+    Internal, "internal", Never,
+        "A defect of gtc.";
+    InvalidState, "invalid-state", Never,
+        "The call does not fit the state of the transaction.";
+    Log, "log", Never,
+        "The decision log cannot be opened, read or written.";
+    Timeout, "timeout", Later,
+        "Something did not happen in the time allowed for it.";
+    Unavailable, "unavailable", Later,
+        "A participant or the coordinator cannot be reached or take work now.";
+    Unsupported, "unsupported", Never,
+        "What was asked for is not supported.";
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error: decide by [`Error::kind`] and [`Error::retry`]; the text is for people and no API.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    retry: Retry,
+    operation: &'static str,
+    participant: Option<String>,
+    transaction: Option<TransactionId>,
+    problem: String,
+    remedy: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `operation`, with the usual retry of its kind.
+    pub(crate) fn new(
+        kind: ErrorKind,
+        operation: &'static str,
+        problem: impl Into<String>,
+    ) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            retry: kind.retry(),
+            operation,
+            participant: None,
+            transaction: None,
+            problem: problem.into(),
+            remedy: None,
+            source: None,
+        }))
+    }
+
+    pub(crate) fn with_retry(mut self, retry: Retry) -> Self {
+        self.0.retry = retry;
+        self
+    }
+
+    pub(crate) fn with_participant(mut self, name: impl Into<String>) -> Self {
+        self.0.participant = Some(name.into());
+        self
+    }
+
+    pub(crate) fn with_transaction(mut self, id: TransactionId) -> Self {
+        self.0.transaction = Some(id);
+        self
+    }
+
+    pub(crate) fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.0.remedy = Some(remedy.into());
+        self
+    }
+
+    pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Box::new(source));
+        self
+    }
+
+    /// What kind of thing went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Whether asking again helps.
+    #[must_use]
+    pub fn retry(&self) -> Retry {
+        self.0.retry
+    }
+
+    /// The call or step that failed.
+    #[must_use]
+    pub fn operation(&self) -> &str {
+        self.0.operation
+    }
+
+    /// The participant concerned, if it is one.
+    #[must_use]
+    pub fn participant(&self) -> Option<&str> {
+        self.0.participant.as_deref()
+    }
+
+    /// The global transaction concerned, if it is one: keep it where the kind is in-doubt.
+    #[must_use]
+    pub fn transaction(&self) -> Option<TransactionId> {
+        self.0.transaction
+    }
+
+    /// What went wrong, without the names around it.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.0.problem
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&str> {
+        self.0.remedy.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.0;
+        write!(f, "{}: {}", inner.kind, inner.operation)?;
+        if let Some(id) = inner.transaction {
+            write!(f, " of transaction {id}")?;
+        }
+        if let Some(name) = &inner.participant {
+            write!(f, " on participant `{name}`")?;
+        }
+        write!(f, ": {}", inner.problem)?;
+        match &inner.remedy {
+            Some(remedy) => write!(f, "; remedy: {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// As [`Display`](fmt::Display), with the retry, so that `unwrap` and `main` print a readable line.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} (retry: {})", self.0.retry)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0
+            .source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_every_language() {
+        let names: Vec<_> = ErrorKind::TABLE.iter().map(|(_, name, ..)| *name).collect();
+        let expected = [
+            "aborted",
+            "closed",
+            "config",
+            "fenced",
+            "heuristic",
+            "in-doubt",
+            "internal",
+            "invalid-state",
+            "log",
+            "timeout",
+            "unavailable",
+            "unsupported",
+        ];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn message_names_participant_operation_and_remedy() {
+        let source = std::io::Error::other("refused");
+        let error = Error::new(ErrorKind::Unavailable, "send", "no broker answers")
+            .with_participant("eu")
+            .with_remedy("start the cluster")
+            .with_source(source);
+        assert_eq!(
+            error.to_string(),
+            "unavailable: send on participant `eu`: no broker answers; remedy: start the cluster"
+        );
+        assert_eq!(error.retry(), Retry::Later);
+        assert_eq!(
+            error.source().map(ToString::to_string).as_deref(),
+            Some("refused")
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! An application's own producer in a transaction.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gtc_core::{ParticipantId, Reuse, TransactionId};
+use tokio::sync::watch;
+
+use crate::error::Error;
+use crate::runtime::{Deliveries, Progress};
+use crate::transaction::released;
+use crate::verdict;
+
+/// The branch of an own producer: tells gtc what became of its deliveries, which is its vote.
+///
+/// Count them, or state the result once; nothing said is a no. A flush proves nothing: some
+/// clients return from it normally after a failed delivery.
+///
+/// - Counting: [`sent`](OwnBranch::sent) for each record handed to the producer, then
+///   [`delivered`](OwnBranch::delivered) or [`failed`](OwnBranch::failed) from its callback.
+/// - Stating: [`state_delivered`](OwnBranch::state_delivered) or
+///   [`state_failed`](OwnBranch::state_failed) once all callbacks have run.
+///
+/// Only after the transaction's outcome may the producer call its own commit or abort, which is
+/// then a harmless repeat. [`finished`](OwnBranch::finished) says whether it may go on.
+#[derive(Clone)]
+pub struct OwnBranch {
+    id: TransactionId,
+    participant: ParticipantId,
+    deliveries: Arc<Deliveries>,
+    progress: watch::Receiver<Progress>,
+}
+
+impl OwnBranch {
+    pub(crate) fn new(
+        (id, participant): (TransactionId, ParticipantId),
+        deliveries: Arc<Deliveries>,
+        progress: watch::Receiver<Progress>,
+    ) -> Self {
+        Self {
+            id,
+            participant,
+            deliveries,
+            progress,
+        }
+    }
+
+    /// A record was handed to the producer.
+    pub fn sent(&self) {
+        self.deliveries.update(|report| report.sent += 1);
+    }
+
+    /// A record was delivered.
+    pub fn delivered(&self) {
+        self.deliveries.update(|report| report.delivered += 1);
+    }
+
+    /// A record was not delivered, or perhaps not.
+    pub fn failed(&self, reason: impl fmt::Display) {
+        let reason = reason.to_string();
+        self.deliveries.update(|report| {
+            report.failed += 1;
+            report.detail.get_or_insert(reason);
+        });
+    }
+
+    /// All that was written is delivered, without counting.
+    pub fn state_delivered(&self) {
+        self.deliveries
+            .update(|report| report.stated_delivered = true);
+    }
+
+    /// Something that was written is not delivered, or perhaps not, without counting.
+    pub fn state_failed(&self, reason: impl fmt::Display) {
+        self.failed(reason);
+    }
+
+    /// Waits until the branch is ended. [`Reuse::Discard`]: close the producer and make a new
+    /// one, as a request of the old may still be under way; enlisting it again is refused.
+    ///
+    /// # Errors
+    /// In-doubt if the branch is not ended when the transaction is for its caller: treat the
+    /// producer as one to discard, and settle its transactional.id before making a new one.
+    pub async fn finished(&self) -> Result<Reuse, Error> {
+        let mut progress = self.progress.clone();
+        let told = progress
+            .wait_for(|progress| {
+                progress.outcome.is_some() || released(progress, self.participant).is_some()
+            })
+            .await;
+        let reuse = told
+            .ok()
+            .and_then(|progress| released(&progress, self.participant));
+        reuse.ok_or_else(|| {
+            let why = "the own producer's branch is not ended yet";
+            verdict::in_doubt("finish own branch", self.id, why)
+        })
+    }
+}
+
+impl fmt::Debug for OwnBranch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnBranch")
+            .field("transaction", &self.id)
+            .field("participant", &self.participant)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,307 @@
+//! The runtime over participants in memory.
+
+use std::time::Duration;
+
+use gtc_core::{Decision, KnownOutcome, Reuse, VersionClass};
+
+use crate::error::{ErrorKind, Retry};
+use crate::testing::{World, record};
+use crate::transaction::TransactionOptions;
+
+type Result<T = ()> = std::result::Result<T, crate::error::Error>;
+
+#[tokio::test]
+async fn a_commit_is_visible_on_both_and_an_abort_on_none() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("a")).await?;
+    transaction.send("us", record("b")).await?;
+    let id = transaction.commit().await?.id;
+    assert_eq!(world.eu.state().committed, [b"a"]);
+    assert_eq!(world.us.state().committed, [b"b"]);
+    assert_eq!(coordinator.outcome(id), KnownOutcome::Committed);
+
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("c")).await?;
+    transaction.send("us", record("d")).await?;
+    transaction.abort("changed my mind").await?;
+    assert_eq!(world.eu.state().committed, [b"a"]);
+    assert_eq!(world.eu.state().aborted, [b"c"]);
+    assert_eq!(world.us.state().aborted, [b"d"]);
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn a_dropped_transaction_aborts() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("a")).await?;
+    drop(transaction);
+    // Closing waits for what is under way.
+    coordinator.close().await?;
+    assert_eq!(world.eu.state().aborted, [b"a"]);
+    assert!(world.eu.state().committed.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_failed_delivery_aborts_everywhere() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    world.us.state().deliveries_fail = true;
+    let transaction = coordinator.begin()?;
+    let id = transaction.id();
+    transaction.send("eu", record("a")).await?;
+    transaction.send("us", record("b")).await?;
+    let error = transaction.commit().await.expect_err("us cannot vote yes");
+    assert_eq!(error.kind(), ErrorKind::Aborted);
+    assert_eq!(error.transaction(), Some(id));
+    assert!(error.to_string().contains("us"), "{error}");
+    assert!(world.eu.state().committed.is_empty());
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn a_failed_log_is_in_doubt_and_stops_the_coordinator() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("a")).await?;
+    transaction.send("us", record("b")).await?;
+    world.log.hold();
+    let log = world.log.clone();
+    let (committed, ()) = tokio::join!(transaction.commit(), async {
+        // The decision is the first write after `hold`, so that commit cannot end before it.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        log.fail();
+    });
+    let error = committed.expect_err("nobody knows whether it was written");
+    assert_eq!(error.kind(), ErrorKind::InDoubt);
+    assert_eq!(error.retry(), Retry::AfterResolve);
+    assert!(world.eu.state().committed.is_empty());
+    let error = coordinator.begin().expect_err("it stopped");
+    assert_eq!(error.kind(), ErrorKind::Log);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_log_aborts_and_recovers() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let commit = async |value| {
+        let transaction = coordinator.begin()?;
+        transaction.send("eu", record(value)).await?;
+        transaction.send("us", record(value)).await?;
+        transaction.commit().await
+    };
+    world.log.set_full(true);
+    let error = commit("a").await.expect_err("the decision has no room");
+    assert_eq!(error.kind(), ErrorKind::Aborted);
+    world.log.set_full(false);
+    commit("b").await?;
+    assert_eq!(world.eu.state().committed, [b"b"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_decision_survives_a_restart() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    world.eu.state().silent = true;
+    world.us.state().silent = true;
+    let transaction = coordinator.begin_with(TransactionOptions::new().key("order-9"))?;
+    transaction.send("eu", record("a")).await?;
+    transaction.send("us", record("b")).await?;
+    let committed = transaction
+        .commit_with(gtc_core::CommitReturn::Decided)
+        .await?;
+    assert_eq!(coordinator.outcome(committed.id), KnownOutcome::InDoubt);
+    coordinator
+        .close()
+        .await
+        .expect_err("two branches are open");
+    drop(coordinator);
+
+    world.eu.state().silent = false;
+    world.us.state().silent = false;
+    let coordinator = world.open().await?;
+    coordinator.recovered().await?;
+    assert_eq!(world.eu.state().committed, [b"a"]);
+    assert_eq!(world.us.state().committed, [b"b"]);
+    let found = coordinator.outcome_by_key(b"order-9");
+    assert_eq!(found, Some((committed.id, KnownOutcome::Committed)));
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn closing_aborts_what_is_undecided_and_refuses_the_rest() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("a")).await?;
+    coordinator.close().await?;
+    let error = transaction.commit().await.expect_err("it was aborted");
+    assert_eq!(error.kind(), ErrorKind::Aborted);
+    let error = coordinator.begin().expect_err("it is closed");
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn an_unknown_participant_is_named_with_the_nearest() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    let error = transaction
+        .send("eux", record("a"))
+        .await
+        .expect_err("unknown");
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert_eq!(error.participant(), Some("eux"));
+    assert_eq!(error.remedy(), Some("did you mean `eu`?"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn timeout_above_ceiling() {
+    let mut world = World::new();
+    world.us.state().ceiling_ms = Some(900_000);
+    let opened = world.open_with(|participant| participant.transaction_timeout_ms(900_001));
+    let error = opened.await.expect_err("us cannot promise that long");
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert_eq!(error.participant(), Some("us"));
+    let text = error.to_string();
+    for part in ["900001", "900000", "transaction.max.timeout.ms"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_default_time_out_is_the_ceiling_within_a_day() -> Result {
+    const DAY_MS: i64 = 86_400_000;
+    let cases = [
+        (Some(60_000), 60_000),
+        (Some(DAY_MS), 86_400_000),
+        (Some(i64::from(i32::MAX)), 86_400_000),
+        (None, 900_000),
+    ];
+    for (ceiling_ms, expected) in cases {
+        let mut world = World::new();
+        world.eu.state().ceiling_ms = ceiling_ms;
+        let coordinator = world.open().await?;
+        let transaction = coordinator.begin()?;
+        transaction.lease("eu").await?;
+        let opened_with_ms = world.eu.state().opened_with_ms.clone();
+        assert!(opened_with_ms.contains(&expected), "{opened_with_ms:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_caller_waits_for_a_slot_and_not_for_ever() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open_with(|participant| participant.slots(1)).await?;
+    let first = coordinator.begin()?;
+    first.send("eu", record("a")).await?;
+    let second = coordinator.begin()?;
+    let error = second
+        .lease("eu")
+        .await
+        .expect_err("the only slot is leased");
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let (sent, ended) = tokio::join!(second.send("eu", record("b")), first.commit());
+    ended?;
+    sent?;
+    second.commit().await?;
+    assert_eq!(world.eu.state().committed, [b"a", b"b"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_transaction_that_timed_out_says_so() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let options = TransactionOptions::new().timeout(Duration::from_millis(50));
+    let transaction = coordinator.begin_with(options)?;
+    transaction.send("eu", record("a")).await?;
+    let patience = std::time::Instant::now() + Duration::from_secs(10);
+    let error = loop {
+        match transaction.send("eu", record("b")).await {
+            Err(error) => break error,
+            Ok(()) => assert!(std::time::Instant::now() < patience),
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert!(
+        matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidState),
+        "{error}"
+    );
+    let error = transaction.commit().await.expect_err("it aborted");
+    assert_eq!(error.kind(), ErrorKind::Aborted);
+    assert!(world.eu.state().committed.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_own_producer_votes_by_its_deliveries_and_silence_is_a_no() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    world.eu.state().initialise("mine", 60_000);
+    for speaks in [false, true] {
+        let transaction = coordinator.begin()?;
+        let own = transaction.enlist("eu", "mine", VersionClass::V1).await?;
+        world.eu.write_as("mine", b"own");
+        transaction.send("us", record("b")).await?;
+        if !speaks {
+            let error = transaction
+                .commit()
+                .await
+                .expect_err("nothing said is a no");
+            assert_eq!(error.kind(), ErrorKind::Aborted);
+        } else {
+            own.state_delivered();
+            transaction.commit().await?;
+            assert_eq!(own.finished().await?, Reuse::Reuse);
+            assert_eq!(world.eu.state().committed, [b"own"]);
+        }
+    }
+    coordinator.settle("eu", "mine").await?;
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn what_cannot_be_ended_is_listed_and_resolved_by_hand() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("a")).await?;
+    transaction.send("us", record("b")).await?;
+    world.us.state().silent = true;
+    let id = transaction
+        .commit_with(gtc_core::CommitReturn::Decided)
+        .await?
+        .id;
+    assert_eq!(coordinator.list().len(), 1);
+    coordinator.resolve(id, Decision::Abort)?;
+    let mixed = async {
+        while coordinator.outcome(id) != KnownOutcome::Mixed {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), mixed)
+        .await
+        .expect("given up");
+    coordinator.forget(id)?;
+    let forgotten = async {
+        while !coordinator.list().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), forgotten)
+        .await
+        .expect("forgotten");
+    assert_eq!(world.eu.state().committed, [b"a"]);
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! What the core answered, as the caller's result.
+
+use gtc_core::{AbortReason, Outcome, Refusal, StopReason, TransactionId};
+
+use crate::error::{Error, ErrorKind, Retry};
+
+/// The error of a refused request.
+pub(crate) fn refused(operation: &'static str, refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::UnknownTransaction(id) => {
+            let problem = "no such transaction is under way here";
+            Error::new(ErrorKind::InvalidState, operation, problem)
+                .with_transaction(id)
+                .with_remedy("ask for its outcome")
+        }
+        Refusal::InvalidState(why) => Error::new(ErrorKind::InvalidState, operation, why),
+        Refusal::Limit(name, value) => limit(operation, name, value),
+        Refusal::Unavailable(why) => Error::new(ErrorKind::Unavailable, operation, why)
+            .with_remedy("try again later; it is connected to in the background"),
+        Refusal::SlotTimeout(why) => Error::new(ErrorKind::Timeout, operation, why)
+            .with_remedy("try again later, or raise the participant's `slots`"),
+        Refusal::Fenced(why) => Error::new(ErrorKind::Fenced, operation, why)
+            .with_remedy("find out who else uses this coordinator's names, then restart it"),
+        Refusal::Config(why) => Error::new(ErrorKind::Config, operation, why)
+            .with_remedy("correct the configuration of the participant, or the call"),
+        Refusal::Closed => Error::new(ErrorKind::Closed, operation, "the coordinator is closing"),
+        Refusal::Stopped(reason) => stopped(operation, &reason),
+        other => Error::new(
+            ErrorKind::Internal,
+            operation,
+            format!("refused: {other:?}"),
+        ),
+    }
+}
+
+fn limit(operation: &'static str, name: &'static str, value: u64) -> Error {
+    let retry = match name {
+        "key_bytes_max" | "branches_max" => Retry::Never,
+        _ => Retry::Later,
+    };
+    Error::new(
+        ErrorKind::Unavailable,
+        operation,
+        format!("the limit {name} = {value} is reached"),
+    )
+    .with_retry(retry)
+    .with_remedy(format!("stay below it, or raise {name}"))
+}
+
+/// The error of a coordinator that stopped for good.
+pub(crate) fn stopped(operation: &'static str, reason: &StopReason) -> Error {
+    let (kind, problem, remedy) = match reason {
+        StopReason::LogFailed(why) => (
+            ErrorKind::Log,
+            format!("the coordinator stopped, as its log failed: {why}"),
+            "mend the disk, then open the coordinator again: it recovers",
+        ),
+        StopReason::LogFenced(why) => (
+            ErrorKind::Fenced,
+            format!("the coordinator stopped, as another owner took its log over: {why}"),
+            "leave the work to that owner",
+        ),
+        StopReason::StaleLog(why) => (
+            ErrorKind::Log,
+            format!("the clusters know more than the log: {why}"),
+            "start from the log that was last in use, never from a copy or a backup",
+        ),
+        StopReason::Closed => (
+            ErrorKind::Closed,
+            "the coordinator is closed".to_owned(),
+            "open it again",
+        ),
+        other => (
+            ErrorKind::Internal,
+            format!("the coordinator stopped: {other:?}"),
+            "open it again",
+        ),
+    };
+    Error::new(kind, operation, problem).with_remedy(remedy)
+}
+
+/// The result of a transaction that was to commit.
+pub(crate) fn committed(id: TransactionId, outcome: &Outcome) -> Result<(), Error> {
+    match outcome {
+        Outcome::Committed => Ok(()),
+        Outcome::Aborted(reason) => {
+            Err(Error::new(ErrorKind::Aborted, "commit", reason.to_string())
+                .with_transaction(id)
+                .with_remedy(after_abort(reason)))
+        }
+        other => Err(unfinished("commit", id, other)),
+    }
+}
+
+fn after_abort(reason: &AbortReason) -> &'static str {
+    match reason {
+        AbortReason::DeadlinePassed { .. } => {
+            "commit sooner after the first write, or raise the transaction time-out of the \
+             producer; nothing is visible, and it can be run again"
+        }
+        AbortReason::TimedOut => "ask to commit sooner, or raise the transaction's own time-out",
+        AbortReason::LogFull(_) => "make room for the log, then run the transaction again",
+        AbortReason::Closed => "open the coordinator again, then run the transaction again",
+        _ => "run the transaction again; nothing of it is visible",
+    }
+}
+
+/// The result of a transaction that was to abort.
+pub(crate) fn aborted(id: TransactionId, outcome: &Outcome) -> Result<(), Error> {
+    match outcome {
+        Outcome::Aborted(_) => Ok(()),
+        Outcome::Committed => {
+            let problem = "it had been committed before";
+            Err(Error::new(ErrorKind::InvalidState, "abort", problem).with_transaction(id))
+        }
+        other => Err(unfinished("abort", id, other)),
+    }
+}
+
+fn unfinished(operation: &'static str, id: TransactionId, outcome: &Outcome) -> Error {
+    match outcome {
+        Outcome::InDoubt(why) => in_doubt(operation, id, why.clone()),
+        Outcome::Mixed {
+            decision,
+            heuristic,
+        } => {
+            let branches: Vec<_> = heuristic
+                .iter()
+                .map(|branch| {
+                    let (name, detail) = (&branch.participant, &branch.detail);
+                    format!("`{name}` {:?} ({detail})", branch.kind)
+                })
+                .collect();
+            let problem = format!(
+                "decided {decision:?}, and ended otherwise: {}",
+                branches.join(", ")
+            );
+            Error::new(ErrorKind::Heuristic, operation, problem)
+                .with_transaction(id)
+                .with_remedy("repair the data by hand, then forget the transaction")
+        }
+        other => {
+            Error::new(ErrorKind::Internal, operation, format!("{other:?}")).with_transaction(id)
+        }
+    }
+}
+
+/// It may have committed.
+pub(crate) fn in_doubt(
+    operation: &'static str,
+    id: TransactionId,
+    why: impl Into<String>,
+) -> Error {
+    Error::new(ErrorKind::InDoubt, operation, why)
+        .with_transaction(id)
+        .with_remedy("ask for the outcome of the transaction before running it again")
+}
+
+#[cfg(test)]
+mod tests {
+    use gtc_core::{Decision, HeuristicBranch, HeuristicKind, Incarnation};
+
+    use super::*;
+
+    const ID: TransactionId = TransactionId {
+        incarnation: Incarnation(3),
+        sequence: 17,
+    };
+
+    #[test]
+    fn outcomes_become_kinds_and_in_doubt_is_never_aborted() {
+        let mixed = Outcome::Mixed {
+            decision: Decision::Commit,
+            heuristic: vec![HeuristicBranch {
+                participant: "eu".to_owned(),
+                kind: HeuristicKind::Aborted,
+                detail: "CompleteAbort".to_owned(),
+            }],
+        };
+        let cases = [
+            (Outcome::Committed, None),
+            (
+                Outcome::Aborted(AbortReason::TimedOut),
+                Some(ErrorKind::Aborted),
+            ),
+            (
+                Outcome::InDoubt("lost".to_owned()),
+                Some(ErrorKind::InDoubt),
+            ),
+            (mixed, Some(ErrorKind::Heuristic)),
+        ];
+        for (outcome, kind) in cases {
+            let result = committed(ID, &outcome);
+            assert_eq!(result.as_ref().err().map(Error::kind), kind, "{outcome:?}");
+            let id = result.err().map(|error| error.transaction());
+            assert!(id.is_none_or(|id| id == Some(ID)));
+        }
+    }
+
+    #[test]
+    fn an_abort_that_finds_a_commit_is_an_error() {
+        assert!(aborted(ID, &Outcome::Aborted(AbortReason::Closed)).is_ok());
+        let error = aborted(ID, &Outcome::Committed).expect_err("it committed");
+        assert_eq!(error.kind(), ErrorKind::InvalidState);
+    }
+
+    #[test]
+    fn limits_that_time_does_not_change_are_not_retried() {
+        let error = refused("begin", Refusal::Limit("key_bytes_max", 1024));
+        assert_eq!(error.retry(), Retry::Never);
+        let error = refused("begin", Refusal::Limit("transactions_max", 10));
+        assert_eq!(error.retry(), Retry::Later);
+    }
+}

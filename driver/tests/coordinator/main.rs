@@ -1,0 +1,4 @@
+//! The library against real brokers.
+
+mod basic;
+mod support;
