@@ -1,5 +1,38 @@
-//! bench
+//! Benchmarks of the core, the log and a commit; each prints ratios within one run.
+//!
+//! Absolute times differ between machines and from hour to hour. What a benchmark here claims is a
+//! ratio of two things measured in turn.
 
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod core_step;
+mod figures;
+mod log_sync;
+mod recovery;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "bench", about = "Benchmarks of gtc; ratios within one run")]
+struct Arguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Subcommand)]
+enum Benchmark {
+    /// The core alone: the time of a two-branch transaction, from begin to its slots being free.
+    Core(core_step::Options),
+    /// The file log: forced records a second, against what the disk syncs by itself.
+    Log(log_sync::Options),
+    /// Reading a log of many records back, and replaying it.
+    Recovery(recovery::Options),
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    match Arguments::parse().benchmark {
+        Benchmark::Core(options) => core_step::run(&options),
+        Benchmark::Log(options) => log_sync::run(&options),
+        Benchmark::Recovery(options) => recovery::run(&options),
+    }
+}
