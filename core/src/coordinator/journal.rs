@@ -137,6 +137,8 @@ impl Coordinator {
 
     /// Provably nothing was written: what waited for it does without, or tries again.
     fn append_refused(&mut self, purpose: Purpose, why: String, now: Now) {
+        // A checkpoint lets the log remove what it no longer needs, and so makes room.
+        self.held.checkpointing = true;
         match purpose {
             Purpose::Started => self.stop(StopReason::LogFailed(why), now),
             Purpose::Bound(p) => self.cycle_failed(p, why, now),
