@@ -55,6 +55,11 @@ impl Position {
         };
     }
 
+    /// librdkafka starts again at the known position, and may still show a later one.
+    pub(super) fn forget_progress(&mut self) {
+        self.seen_us = None;
+    }
+
     /// Where the statistics prove that everything before was handed out; `None` if nowhere new.
     ///
     /// librdkafka puts records into its queue before it moves `next_offset`, and the count of the

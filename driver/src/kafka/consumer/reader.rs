@@ -135,6 +135,10 @@ impl<'a> Reader<'a> {
             .entry((record.topic.clone(), record.partition))
             .or_default();
         let start = position.next.unwrap_or(record.offset);
+        if record.offset < start {
+            // Fetched before the position was set forward, or fetched twice.
+            return;
+        }
         position.pass(record.offset);
         self.building.add(record, start);
     }
@@ -252,31 +256,38 @@ impl<'a> Reader<'a> {
         if goal.is_empty() {
             return Ok(());
         }
-        let outcome = self.try_seek(goal);
-        let refused = |error: KafkaError| {
-            let why = format!(
-                "cannot go back to a position: {}",
-                failure::describe(&error)
-            );
-            self.settings.error(DataErrorKind::Unavailable, &why)
-        };
-        outcome.map_err(refused)?;
         for (place, offset) in goal {
             self.positions
                 .entry(place.clone())
                 .or_default()
                 .set(*offset);
         }
-        Ok(())
+        self.try_seek(goal).map_err(|error| {
+            let why = format!("cannot set its position: {}", failure::describe(&error));
+            self.settings.error(DataErrorKind::Unavailable, &why)
+        })
     }
 
-    fn try_seek(&self, goal: &Offsets) -> Result<(), KafkaError> {
+    /// Seeks first, because that makes librdkafka drop at once what it has fetched. A partition
+    /// that it has stopped, for want of a position, cannot be sought and is assigned anew.
+    fn try_seek(&mut self, goal: &Offsets) -> Result<(), KafkaError> {
         let mut list = TopicPartitionList::with_capacity(goal.len());
         for ((topic, partition), offset) in goal {
             list.add_partition_offset(topic, *partition, Offset::Offset(*offset))?;
         }
         let list = self.consumer.seek_partitions(list, ASK_TIMEOUT)?;
-        list.elements().iter().try_for_each(|place| place.error())
+        if list.elements().iter().all(|place| place.error().is_ok()) {
+            return Ok(());
+        }
+        let mut all = TopicPartitionList::with_capacity(self.positions.len());
+        for (place, position) in &mut self.positions {
+            position.forget_progress();
+            if !self.held.contains(place) {
+                let offset = position.next.map_or(Offset::Stored, Offset::Offset);
+                all.add_partition_offset(&place.0, place.1, offset)?;
+            }
+        }
+        self.consumer.assign(&all)
     }
 
     fn run_job(&mut self, job: Job) {
