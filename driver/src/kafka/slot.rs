@@ -126,6 +126,12 @@ impl SlotInstance {
         &self.participant
     }
 
+    /// Its transactional.id.
+    #[must_use]
+    pub fn transactional_id(&self) -> &str {
+        &self.context().transactional_id
+    }
+
     /// Hands a record to the producer, which copies it; waits while the producer's queue is full.
     ///
     /// # Errors

@@ -8,12 +8,11 @@ use gtc::kafka::error::DataErrorKind;
 use gtc::kafka::record::{OutgoingRecord, PartitionOffset};
 use gtc::kafka::slot::SlotInstance;
 use gtc_core::{EndAnswer, SlotCondition};
-use rdkafka::admin::AdminOptions;
 use rdkafka::{Offset, TopicPartitionList};
 
 use crate::{
-    PATIENCE, admin, batch, create_topic, event, open, open_reader, reader, record, settings,
-    shared,
+    PATIENCE, admin, batch, create_topic, event, open, open_reader, patiently, reader, record,
+    settings, shared,
 };
 
 async fn write(slot: &SlotInstance, records: &[OutgoingRecord], commit: bool) {
@@ -293,7 +292,7 @@ async fn truncated_source() {
     cut.add_partition_offset("cut", 0, Offset::Offset(15))
         .expect("a valid offset");
     admin(shared())
-        .delete_records(&cut, &AdminOptions::new())
+        .delete_records(&cut, &patiently())
         .await
         .expect("deleted");
     let consumer = reader(shared(), "cut", "cut", 10).await;

@@ -26,7 +26,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 /// The ceiling of the clusters' transaction time-outs.
 const CEILING_MS: i32 = 900_000;
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The cluster of all tests that do it no harm.
 fn shared() -> &'static Cluster {
@@ -49,13 +49,21 @@ fn properties(participant: &str, cluster: &Cluster, more: &[(&str, &str)]) -> Pr
 }
 
 /// A slot of participant `eu`.
+///
+/// A cluster that makes its transaction topic just then sends clients from one coordinator to
+/// another, which spoils the witness of R6; a name is retired for it, and the next one is used.
 async fn open(cluster: &Cluster, id: &str, more: &[(&str, &str)]) -> SlotInstance {
-    let (slot, producer, condition) = SlotInstance::open(settings("eu", cluster, id, more))
-        .await
-        .expect("an open slot");
-    assert!(producer.producer_id >= 0);
-    assert_eq!(condition, SlotCondition::Clean);
-    slot
+    for attempt in 0..5 {
+        let settings = settings("eu", cluster, &format!("{id}.{attempt}"), more);
+        let (slot, producer, condition) = SlotInstance::open(settings).await.expect("an open slot");
+        assert!(producer.producer_id >= 0);
+        match condition {
+            SlotCondition::Clean => return slot,
+            SlotCondition::Unproven(why) => eprintln!("retired {id}.{attempt}: {why}"),
+        }
+        slot.close().await;
+    }
+    panic!("no slot of {id} was initialised at the first attempt")
 }
 
 fn settings(participant: &str, cluster: &Cluster, id: &str, more: &[(&str, &str)]) -> SlotSettings {
@@ -124,7 +132,7 @@ async fn create_topic(cluster: &Cluster, name: &str, settings: &[(&str, &str)]) 
         .iter()
         .fold(topic, |topic, (key, value)| topic.set(key, value));
     let results = admin
-        .create_topics([&topic], &AdminOptions::new())
+        .create_topics([&topic], &patiently())
         .await
         .expect("an answer");
     results[0].as_ref().expect("a topic");
@@ -141,6 +149,10 @@ async fn create_topic(cluster: &Cluster, name: &str, settings: &[(&str, &str)]) 
 
 fn admin(cluster: &Cluster) -> AdminClient<DefaultClientContext> {
     plain_config(cluster).create().expect("an admin client")
+}
+
+fn patiently() -> AdminOptions {
+    AdminOptions::new().request_timeout(Some(PATIENCE))
 }
 
 fn plain_config(cluster: &Cluster) -> ClientConfig {

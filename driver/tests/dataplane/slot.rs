@@ -106,6 +106,13 @@ async fn failed_send_then_flush() {
     assert_eq!(committed_values(cluster, "small"), Vec::<String>::new());
 }
 
+/// Another producer under the same transactional.id, as a stranger would make it.
+async fn take_over(first: &SlotInstance) -> SlotInstance {
+    let settings = settings("eu", shared(), first.transactional_id(), &[]);
+    let (second, ..) = SlotInstance::open(settings).await.expect("open");
+    second
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fenced_producer_says_so() {
     let cluster = shared();
@@ -113,7 +120,7 @@ async fn a_fenced_producer_says_so() {
     let first = open(cluster, "fenced", &[]).await;
     send_all(&first, "fenced", &numbers(0..1)).await;
     first.settle_deliveries().await;
-    let second = open(cluster, "fenced", &[]).await;
+    let second = take_over(&first).await;
     // The write may be refused at once or when it is delivered.
     let _ = first.send(&record("fenced", "late")).await;
     let report = first.settle_deliveries().await;
@@ -132,7 +139,7 @@ async fn a_commit_after_an_unnoticed_fence_is_not_acknowledged() {
     let first = open(cluster, "fenced-late", &[]).await;
     send_all(&first, "fenced-late", &numbers(0..1)).await;
     assert!(!first.settle_deliveries().await.fenced);
-    let second = open(cluster, "fenced-late", &[]).await;
+    let second = take_over(&first).await;
     assert_eq!(first.commit().await, EndAnswer::Code(47));
     assert!(first.settle_deliveries().await.fenced);
     first.close().await;

@@ -100,7 +100,7 @@ pub(super) struct SlotContext {
     pub(super) counts: Counts,
     pub(super) statistics: StatisticsTap,
     participant: Arc<str>,
-    transactional_id: Arc<str>,
+    pub(super) transactional_id: Arc<str>,
     reported: Notify,
 }
 
