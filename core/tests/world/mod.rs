@@ -1,0 +1,516 @@
+//! A small world around the core: clusters, a log, a driver, an application and an oracle, all from one tape.
+
+pub mod app;
+pub mod broker;
+pub mod driver;
+pub mod log;
+pub mod oracle;
+pub mod source;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use gtc_core::{
+    Action, Backoff, Config, Coordinator, Decision, Limits, LogId, Now, Output, ParticipantConfig,
+    ParticipantId, ProducerIdentity, Request, Time, TransactionId, TransactionState, VersionClass,
+    WriteReport,
+};
+
+use app::{App, Own, Stage};
+use broker::{Broker, Call};
+use driver::Driver;
+use log::{Log, Sync};
+use oracle::Oracle;
+use source::Source;
+
+/// What a history was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub committed: u64,
+    pub aborted: u64,
+    pub in_doubt: u64,
+    pub mixed: u64,
+    pub starts: u64,
+}
+
+/// The world.
+pub struct World {
+    pub source: Source,
+    pub now: Now,
+    pub faults: bool,
+    pub brokers: Vec<Broker>,
+    /// Requests that arrive some time later.
+    pub late: Vec<(usize, Call)>,
+    pub log: Log,
+    pub driver: Driver,
+    pub coordinator: Coordinator,
+    pub app: App,
+    pub enlisting: BTreeSet<(TransactionId, usize)>,
+    pub oracle: Oracle,
+    pub recovered: bool,
+    pub stopped: bool,
+    config: Config,
+    wake: Option<Time>,
+    starts: u64,
+    trace: bool,
+    /// The application ends what it has open.
+    finishing: bool,
+}
+
+impl World {
+    /// A world whose size and settings are the first choices of the tape.
+    pub fn new(tape: Vec<u16>, faults: bool) -> Self {
+        let mut source = Source::new(tape);
+        let now = Now {
+            monotonic: Time::from_micros(1_000_000),
+            unix_ms: 1_700_000_000_000,
+        };
+        let count = 2 + source.pick(2);
+        let config = config(&mut source, count);
+        let brokers: Vec<Broker> = (0..count).map(|_| broker(&mut source)).collect();
+        let owns = owns(&mut source, &brokers);
+        let ledger = gtc_core::Ledger::new();
+        let coordinator = Coordinator::new(config.clone(), ledger, now).expect("valid");
+        let mut world = Self {
+            source,
+            now,
+            faults,
+            brokers,
+            late: Vec::new(),
+            log: Log::default(),
+            driver: Driver::default(),
+            coordinator,
+            app: App {
+                owns,
+                ..App::default()
+            },
+            enlisting: BTreeSet::new(),
+            oracle: Oracle::default(),
+            recovered: false,
+            stopped: false,
+            config,
+            wake: None,
+            starts: 1,
+            trace: std::env::var_os("WORLD_TRACE").is_some(),
+            finishing: true,
+        };
+        world.drain();
+        world
+    }
+
+    /// A line of the trace, if one is wanted (environment variable `WORLD_TRACE`).
+    pub fn note(&self, line: impl FnOnce() -> String) {
+        if self.trace {
+            let at = self.now.monotonic.as_micros() / 1000;
+            println!("{at:>8} {}", line());
+        }
+    }
+
+    /// Runs the whole history: the tape's faults, then healing, then judgement.
+    pub fn run(mut self) -> Summary {
+        while !self.source.is_spent() {
+            self.step();
+        }
+        self.heal();
+        self.judge();
+        self.prove_usable();
+        self.summary()
+    }
+
+    fn summary(&self) -> Summary {
+        let count = |wanted| {
+            let accounts = self.oracle.accounts.values();
+            accounts
+                .filter(|account| account.told == Some(wanted))
+                .count() as u64
+        };
+        Summary {
+            committed: count(oracle::Told::Committed),
+            aborted: count(oracle::Told::Aborted),
+            in_doubt: count(oracle::Told::InDoubt),
+            mixed: count(oracle::Told::Mixed),
+            starts: self.starts,
+        }
+    }
+
+    fn step(&mut self) {
+        match self.source.pick(32) {
+            0..=8 => self.app_step(),
+            9..=14 => self.run_some(),
+            15..=20 => self.answer_some(),
+            21..=23 => self.sync_some(),
+            24 => self.pass_time(),
+            25 | 26 => self.tick_brokers(),
+            27 => self.deliver_late(),
+            28 if self.faults => self.toggle_cluster(),
+            29 if self.faults => self.maybe_crash(),
+            30 if self.faults => self.operate(),
+            31 => self.coordinator_times_out(),
+            _ => self.run_some(),
+        }
+        if self.stopped {
+            self.restart();
+        }
+    }
+
+    fn run_some(&mut self) {
+        if !self.driver.outstanding.is_empty() {
+            let index = self.source.pick(self.driver.outstanding.len());
+            self.run_action(index);
+        }
+    }
+
+    /// Delivers a response, in any order; now and then twice.
+    fn answer_some(&mut self) {
+        if self.driver.responses.is_empty() {
+            return;
+        }
+        let index = self.source.pick(self.driver.responses.len());
+        let (id, response) = self.driver.responses.remove(index);
+        if self.faults && self.source.pick(16) == 15 {
+            let again = response.clone();
+            self.coordinator.handle_response(id, again, self.now);
+            self.drain();
+        }
+        self.coordinator.handle_response(id, response, self.now);
+        self.drain();
+    }
+
+    fn sync_some(&mut self) {
+        let how = match self.source.pick(40) {
+            36 | 37 if self.faults => Sync::Refused,
+            38 if self.faults => Sync::Unknown(self.source.pick(2) == 1),
+            39 if self.faults => Sync::Fenced,
+            _ => Sync::Durable,
+        };
+        self.sync_log(how);
+    }
+
+    fn sync_log(&mut self, how: Sync) {
+        if let Some((id, response)) = self.log.sync_one(how) {
+            self.note(|| format!("log: {id:?} {response:?}"));
+            self.oracle.after_write(&self.log, &self.brokers);
+            self.driver.responses.push((id, response));
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let us = match self.source.pick(8) {
+            0..=3 => 5_000,
+            4 | 5 => 500_000,
+            6 => 7_000_000,
+            _ => 30_000_000,
+        };
+        self.advance(Duration::from_micros(us));
+    }
+
+    fn advance(&mut self, by: Duration) {
+        self.now.monotonic = self.now.monotonic + by;
+        self.now.unix_ms += by.as_millis() as u64;
+        self.tick_brokers();
+        if self.wake.is_some_and(|wake| wake <= self.now.monotonic) {
+            self.coordinator_times_out();
+        }
+    }
+
+    fn coordinator_times_out(&mut self) {
+        self.coordinator.handle_timeout(self.now);
+        self.drain();
+    }
+
+    fn tick_brokers(&mut self) {
+        for broker in &mut self.brokers {
+            broker.tick(self.now.monotonic.as_micros());
+        }
+    }
+
+    fn deliver_late(&mut self) {
+        let index = self.source.pick(self.late.len());
+        if index < self.late.len() && self.brokers[self.late[index].0].up {
+            let (p, call) = self.late.remove(index);
+            self.note(|| "late:".into());
+            self.execute(p, &call);
+        }
+    }
+
+    fn toggle_cluster(&mut self) {
+        let p = self.source.pick(self.brokers.len());
+        let broker = &mut self.brokers[p];
+        broker.up = !broker.up;
+        let up = broker.up;
+        self.note(|| format!("cluster {p} is up: {up}"));
+    }
+
+    fn maybe_crash(&mut self) {
+        if self.source.pick(2) == 1 {
+            self.restart();
+        }
+    }
+
+    /// kill -9, of the process or of its machine, and a new start on what the log kept.
+    fn restart(&mut self) {
+        self.note(|| "crash".into());
+        self.lose_driver();
+        self.log.crash(&mut self.source);
+        self.lose_coordinator();
+        self.oracle.after_write(&self.log, &self.brokers);
+        let ledger = self.log.replay();
+        self.recovered = false;
+        self.stopped = false;
+        self.starts += 1;
+        self.coordinator = Coordinator::new(self.config.clone(), ledger, self.now).expect("valid");
+        self.drain();
+    }
+
+    fn operate(&mut self) {
+        let views = self.coordinator.list();
+        let index = self.source.pick(views.len());
+        let Some(view) = views.get(index) else {
+            return;
+        };
+        let (id, state) = (view.id, view.state);
+        let request = match (state, self.source.pick(3)) {
+            (TransactionState::Mixed, _) => Request::Forget { transaction: id },
+            (_, 0) => Request::Resolve {
+                transaction: id,
+                decision: Decision::Commit,
+            },
+            (_, 1) => Request::Resolve {
+                transaction: id,
+                decision: Decision::Abort,
+            },
+            _ => return,
+        };
+        if state == TransactionState::InDoubt {
+            self.oracle.account(id).by_operator = true;
+        }
+        let result = self.coordinator.handle_request(request.clone(), self.now);
+        self.note(|| format!("operator {request:?} -> {result:?}"));
+        self.drain();
+    }
+
+    /// Step, then drain.
+    pub fn drain(&mut self) {
+        loop {
+            match self.coordinator.poll_output() {
+                Output::Action(id, Action::Append { records, .. }) => {
+                    self.note(|| format!("append {id:?} {records:?}"));
+                    self.log.append(id, records);
+                }
+                Output::Action(id, Action::Checkpoint { snapshot }) => {
+                    self.note(|| format!("checkpoint {id:?}"));
+                    self.log.checkpoint(id, snapshot);
+                }
+                Output::Action(id, action) => self.driver.outstanding.push((id, action)),
+                Output::Event(event) => self.hear(event),
+                Output::Wait(wake, _) => {
+                    self.wake = wake;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The faults are over: everything must end.
+    fn heal(&mut self) {
+        self.note(|| "healing".into());
+        self.faults = false;
+        for broker in &mut self.brokers {
+            broker.up = true;
+        }
+        for _ in 0..400 {
+            if self.heal_once() && self.is_quiet() {
+                return;
+            }
+        }
+        let list = self.coordinator.list();
+        let out = &self.driver.outstanding;
+        panic!(
+            "everything ends: {list:#?}\nrecovered {}, {out:?}",
+            self.recovered
+        );
+    }
+
+    /// Whether nothing was left to do but to wait.
+    fn heal_once(&mut self) -> bool {
+        if self.stopped {
+            self.restart();
+            self.faults = false;
+        }
+        let idle = self.driver.outstanding.is_empty()
+            && self.driver.responses.is_empty()
+            && self.log.is_idle();
+        while !self.late.is_empty() {
+            self.deliver_late();
+        }
+        while !self.log.is_idle() {
+            self.sync_log(Sync::Durable);
+        }
+        for _ in 0..self.driver.outstanding.len() {
+            self.run_action(0);
+        }
+        while !self.driver.responses.is_empty() {
+            self.answer_some();
+        }
+        self.finish_app();
+        if idle {
+            let wake = self.wake.unwrap_or(self.now.monotonic);
+            let span = wake.saturating_since(self.now.monotonic);
+            self.advance(span.max(Duration::from_millis(1)));
+        } else {
+            self.advance(Duration::from_millis(1));
+        }
+        idle
+    }
+
+    fn finish_app(&mut self) {
+        let open: Vec<TransactionId> = self.app.open.keys().copied().collect();
+        for id in open {
+            let open = &self.app.open[&id];
+            if self.finishing && !open.asked && open.waiting == 0 {
+                self.commit(id);
+            }
+        }
+        for index in 0..self.app.owns.len() {
+            self.settle_own(index);
+        }
+    }
+
+    fn settle_own(&mut self, index: usize) {
+        let own = &mut self.app.owns[index];
+        if own.stage == Stage::Fresh {
+            let request = Request::Settle {
+                participant: ParticipantId(own.p as u16),
+                transactional_id: own.name.clone(),
+            };
+            if self.coordinator.handle_request(request, self.now).is_ok() {
+                own.stage = Stage::Settling;
+            }
+            self.drain();
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        let open = self.brokers.iter().any(|b| b.open_tags().next().is_some());
+        let owns = self.app.owns.iter().all(|own| own.stage == Stage::Ready);
+        let listed = self.coordinator.list();
+        let ended = listed.iter().all(|view| {
+            matches!(
+                view.state,
+                TransactionState::Mixed | TransactionState::InDoubt
+            )
+        });
+        self.recovered && !open && owns && ended && self.app.open.is_empty()
+    }
+
+    fn judge(&self) {
+        let outcome = |id| self.coordinator.outcome(id);
+        self.oracle.judge(&self.brokers, &outcome);
+        self.coordinator.validate().expect("invariants hold");
+    }
+
+    /// Every slot works again: a new transaction over all participants commits.
+    fn prove_usable(&mut self) {
+        self.finishing = false;
+        self.app.open.clear();
+        let before = self.oracle.accounts.len();
+        self.begin();
+        assert!(
+            self.oracle.accounts.len() > before,
+            "a new transaction begins"
+        );
+        let id = *self.app.open.keys().next_back().expect("it is open");
+        for p in 0..self.brokers.len() {
+            self.enlist(id, p);
+        }
+        for _ in 0..40 {
+            self.settle_world();
+            if self.app.open.get(&id).is_none_or(|open| open.waiting == 0) {
+                break;
+            }
+        }
+        let slots = self.app.open[&id].slots.clone();
+        assert_eq!(
+            slots.len(),
+            self.brokers.len(),
+            "every participant leases a slot"
+        );
+        for slot in slots {
+            self.write(id, slot);
+        }
+        self.commit(id);
+        for _ in 0..10 {
+            self.settle_world();
+        }
+        let told = self.oracle.account(id).told;
+        assert_eq!(told, Some(oracle::Told::Committed), "the slots work again");
+    }
+
+    fn settle_world(&mut self) {
+        self.heal_once();
+        self.heal_once();
+    }
+}
+
+fn config(source: &mut Source, participants: usize) -> Config {
+    let participant = |index: usize, slots_max| ParticipantConfig {
+        name: format!("p{index}"),
+        slots_max,
+        timeout_ms: 60_000,
+        margin: Duration::from_secs(10),
+        names_max: 400,
+    };
+    let participants = (0..participants).map(|i| participant(i, 1 + source.pick(2) as u32));
+    let participants = participants.collect();
+    let limits = Limits {
+        enlist_timeout: Duration::from_secs(5),
+        report_timeout: Duration::from_secs(8),
+        slot_idle: Duration::from_secs(25),
+        sweep_interval: Duration::from_secs(20),
+        names_per_record: 2,
+        checkpoint_bytes: [1 << 20, 1500][source.pick(2)],
+        ..Limits::default()
+    };
+    Config {
+        coordinator: "w".into(),
+        log_id: LogId(0xfeed),
+        participants,
+        limits,
+        backoff: Backoff {
+            initial: Duration::from_millis(10),
+            max: Duration::from_secs(1),
+        },
+        seed: source.pick(4) as u64,
+    }
+}
+
+fn broker(source: &mut Source) -> Broker {
+    let transaction_version = [2, 1][source.pick(2)];
+    let first_epoch = [0, i16::MAX - 3][source.pick(2)];
+    let skew_ms = [0, -3_600_000, 3_600_000][source.pick(3)] + 10_000_000;
+    Broker::new(transaction_version, first_epoch, skew_ms)
+}
+
+fn owns(source: &mut Source, brokers: &[Broker]) -> Vec<Own> {
+    let mut owns = Vec::new();
+    for index in 0..source.pick(3) {
+        let p = source.pick(brokers.len());
+        let v2 = brokers[p].transaction_version >= 2 && source.pick(2) == 1;
+        owns.push(Own {
+            p,
+            name: format!("own-{index}").into(),
+            class: if v2 {
+                VersionClass::V2
+            } else {
+                VersionClass::V1
+            },
+            stage: Stage::Fresh,
+            producer: ProducerIdentity {
+                producer_id: -1,
+                epoch: -1,
+            },
+            report: WriteReport::default(),
+        });
+    }
+    owns
+}
