@@ -35,7 +35,9 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     );
     println!("round  disk syncs/s  p50 ms  p99 ms  log records/s  of the disk's batched rate");
     for round in 1..=3 {
-        let (syncs, p50, p99) = disk(scratch.path(), options)?;
+        let batch = options.record_bytes * options.waiting;
+        let span = Duration::from_secs(options.seconds);
+        let (syncs, p50, p99) = disk(scratch.path(), batch, span)?;
         let records = log(scratch.path(), options, round)?;
         let ratio = records / (syncs * options.waiting as f64);
         println!(
@@ -50,13 +52,23 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// The median and 99th percentile of one small append with its sync.
+pub fn one_sync(
+    directory: &Path,
+    span: Duration,
+) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
+    let (_, p50, p99) = disk(directory, 512, span)?;
+    Ok((p50, p99))
+}
+
 /// Appends a batch to a preallocated file and syncs it, over and over.
 fn disk(
     directory: &Path,
-    options: &Options,
+    batch_bytes: usize,
+    span: Duration,
 ) -> Result<(f64, Duration, Duration), Box<dyn std::error::Error>> {
     let path = directory.join("disk");
-    let batch = vec![7_u8; options.record_bytes * options.waiting];
+    let batch = vec![7_u8; batch_bytes];
     let room = 64 * 1024 * 1024;
     let mut file = File::create(&path)?;
     file.write_all(&vec![0; room])?;
@@ -64,7 +76,7 @@ fn disk(
     let mut samples = Vec::new();
     let begun = Instant::now();
     let mut offset = 0;
-    while begun.elapsed() < Duration::from_secs(options.seconds) {
+    while begun.elapsed() < span {
         let one = Instant::now();
         std::os::unix::fs::FileExt::write_all_at(&file, &batch, offset as u64)?;
         file.sync_data()?;

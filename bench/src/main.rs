@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod commit;
 mod core_step;
 mod figures;
 mod log_sync;
@@ -23,6 +24,8 @@ struct Arguments {
 enum Benchmark {
     /// The core alone: the time of a two-branch transaction, from begin to its slots being free.
     Core(core_step::Options),
+    /// A global commit on two real clusters, against two local ones and one sync.
+    Commit(commit::Options),
     /// The file log: forced records a second, against what the disk syncs by itself.
     Log(log_sync::Options),
     /// Reading a log of many records back, and replaying it.
@@ -32,6 +35,7 @@ enum Benchmark {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match Arguments::parse().benchmark {
         Benchmark::Core(options) => core_step::run(&options),
+        Benchmark::Commit(options) => commit::run(&options),
         Benchmark::Log(options) => log_sync::run(&options),
         Benchmark::Recovery(options) => recovery::run(&options),
     }

@@ -233,6 +233,12 @@ impl Coordinator {
         self.shared.status()
     }
 
+    /// Counts since the start.
+    #[must_use]
+    pub fn counters(&self) -> gtc_core::Counters {
+        self.shared.engine.read(|core| *core.counters())
+    }
+
     /// Accepts nothing new, aborts what is undecided, waits for what is under way, and gives the
     /// log up. What a participant does not acknowledge within `close_timeout_ms` stays in the log
     /// and is finished by the next start.

@@ -48,8 +48,8 @@ pub use consumer::ConsumerOptions;
 pub use coordinator::{Coordinator, read_log};
 pub use error::{Error, ErrorKind, Retry};
 pub use gtc_core::{
-    Accepted, BranchView, CommitReturn, Decision, ForeignBranch, KnownOutcome, Ledger, Reuse,
-    TransactionId, TransactionState, TransactionView, VersionClass,
+    Accepted, BranchView, CommitReturn, Counters, Decision, ForeignBranch, KnownOutcome, Ledger,
+    Reuse, TransactionId, TransactionState, TransactionView, VersionClass,
 };
 pub use kafka::consumer::{
     Batch, BatchLimits, ConsumerEvent, GroupOffsets, OffsetReset, OutOfRange, PartitionLag,

@@ -1,0 +1,102 @@
+//! Global transactions over two clusters.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gtc::{Config, Coordinator, ParticipantConfig, Record};
+use gtc_clusters::Cluster;
+
+use super::{Sample, TOPIC};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// A coordinator over two participants.
+pub struct Bench {
+    coordinator: Coordinator,
+}
+
+impl Bench {
+    pub async fn open(clusters: &[Cluster], log: &Path, slots: u32) -> Result<Self, Failure> {
+        let mut config = Config::new("bench", log);
+        for cluster in clusters {
+            let mut participant = ParticipantConfig::kafka(cluster.name()).slots(slots);
+            for (name, value) in cluster.client_properties() {
+                participant = participant.property(name, value);
+            }
+            config = config.participant(participant);
+        }
+        let coordinator = Coordinator::open(config).await?;
+        coordinator.recovered().await?;
+        Ok(Self { coordinator })
+    }
+
+    pub async fn sequential(&self, transactions: usize, records: usize) -> Result<Sample, Failure> {
+        let begun = Instant::now();
+        let each = transact(&self.coordinator, transactions, records).await?;
+        Ok(Sample::new(each, begun))
+    }
+
+    pub async fn pipelined(
+        &self,
+        transactions: usize,
+        records: usize,
+        workers: usize,
+    ) -> Result<Sample, Failure> {
+        let begun = Instant::now();
+        let mut tasks = Vec::new();
+        for _ in 0..workers {
+            let coordinator = self.coordinator.clone();
+            let share = transactions / workers;
+            tasks.push(tokio::spawn(async move {
+                transact(&coordinator, share, records).await
+            }));
+        }
+        let mut each = Vec::new();
+        for task in tasks {
+            each.extend(task.await??);
+        }
+        Ok(Sample::new(each, begun))
+    }
+
+    /// Prints what the slots cost, and closes.
+    pub async fn close(self) -> Result<(), Failure> {
+        let counters = self.coordinator.counters();
+        println!();
+        println!(
+            "commits {}, aborts {}",
+            counters.committed, counters.aborted
+        );
+        println!(
+            "slot waits {}, instances replaced {}",
+            counters.slot_waits, counters.slots_retired
+        );
+        self.coordinator.close().await?;
+        Ok(())
+    }
+}
+
+async fn transact(
+    coordinator: &Coordinator,
+    transactions: usize,
+    records: usize,
+) -> Result<Vec<Duration>, gtc::Error> {
+    let payload = Bytes::from_static(&[7; 100]);
+    let mut each = Vec::with_capacity(transactions);
+    for _ in 0..transactions {
+        let one = Instant::now();
+        let transaction = coordinator.begin()?;
+        for participant in ["eu", "us"] {
+            for _ in 0..records {
+                let record = Record {
+                    value: Some(payload.clone()),
+                    ..Record::to(TOPIC)
+                };
+                transaction.send(participant, record).await?;
+            }
+        }
+        transaction.commit().await?;
+        each.push(one.elapsed());
+    }
+    Ok(each)
+}
