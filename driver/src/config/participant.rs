@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Secret;
+use crate::error::Error;
+use crate::kafka::participant::properties;
+use crate::kafka::properties::Properties;
 
 /// The longest time-out that is chosen by itself: a dead coordinator holds back read_committed
 /// readers for as long.
@@ -92,8 +95,17 @@ impl ParticipantConfig {
         &self.name
     }
 
+    /// Its properties, checked for both planes.
+    ///
+    /// # Errors
+    /// Config, with the property and what is wrong with it.
+    pub fn kafka_properties(&self) -> Result<Properties, Error> {
+        properties(self)
+    }
+
     /// The time-out of its slots, given the cluster's ceiling where that is known.
-    pub(crate) fn resolve_timeout_ms(&self, ceiling_ms: Option<i64>) -> i32 {
+    #[must_use]
+    pub fn resolve_timeout_ms(&self, ceiling_ms: Option<i64>) -> i32 {
         self.transaction_timeout_ms.unwrap_or_else(|| {
             let chosen = ceiling_ms.map_or(TIMEOUT_FALLBACK_MS, |ceiling| {
                 ceiling.clamp(1, TIMEOUT_DEFAULT_MAX_MS)

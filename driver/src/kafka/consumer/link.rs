@@ -63,6 +63,15 @@ impl Link {
         books.rewind_to = Some(goal);
     }
 
+    /// A position is set from outside: whatever is not done is to be read again.
+    pub(super) fn abandon_all(&self) {
+        let mut books = self.books();
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        let outstanding = std::mem::take(&mut books.outstanding);
+        let goal = books.rewind_to.get_or_insert_default();
+        outstanding.into_values().for_each(|starts| merge(goal, starts));
+    }
+
     /// A rebalance: all is stale, and the committed offsets count.
     pub(super) fn invalidate(&self) {
         let mut books = self.books();
@@ -123,6 +132,19 @@ mod tests {
         let (first, _) = link.enter(at(10)).expect("entered");
         let (second, _) = link.enter(at(20)).expect("entered");
         link.abandon(second);
+        link.abandon(first);
+        assert_eq!(link.take_rewind(), Some(at(10)));
+    }
+
+    #[test]
+    fn a_position_set_from_outside_makes_all_stale_even_where_nothing_is_outstanding() {
+        let link = Link::default();
+        let epoch = link.epoch();
+        link.abandon_all();
+        assert_ne!(link.epoch(), epoch);
+        assert_eq!(link.take_rewind(), Some(Offsets::new()));
+        let (first, _) = link.enter(at(10)).expect("entered");
+        link.abandon_all();
         link.abandon(first);
         assert_eq!(link.take_rewind(), Some(at(10)));
     }

@@ -305,6 +305,9 @@ impl<'a> Reader<'a> {
             let why = format!("{} [{}] is not assigned to it", place.0, place.1);
             return Err(self.settings.error(DataErrorKind::InvalidState, &why));
         }
+        // What was read of it before is void. Batches hold several partitions, so all go back.
+        self.shared.link.abandon_all();
+        self.rewind()?;
         self.held.retain(|held| *held != place);
         self.seek(&Offsets::from([(place, to.offset)]))
     }
