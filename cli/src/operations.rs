@@ -1,0 +1,9 @@
+//! What operators need.
+
+pub(crate) mod check;
+mod finding;
+pub(crate) mod inspect;
+pub(crate) mod intervene;
+pub(crate) mod recover;
+mod source;
+mod view;

@@ -1,0 +1,174 @@
+//! `gtc recover`: takes the log over, ends everything that is open, and exits.
+
+use std::collections::BTreeMap;
+
+use gtc::kafka::control::ControlClient;
+use gtc::views::{Status, TransactionInfo};
+use gtc::{Config, Coordinator};
+use gtc_core::BrokerState;
+use serde::Serialize;
+use tokio::time::timeout;
+
+use super::view;
+use crate::args::RecoverArgs;
+use crate::failure::{Exit, Failure};
+use crate::output;
+
+/// What a recovery found and did.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Whether everything that the log left open is ended.
+    recovered: bool,
+    /// What the log held open before, as it is now.
+    transactions: Vec<TransactionInfo>,
+    /// Open branches of this coordinator that the clusters showed before, and whether they are ended.
+    branches: Vec<Branch>,
+    /// The coordinator after it.
+    status: Status,
+}
+
+/// A transaction of the brokers under one of the coordinator's names.
+#[derive(Debug, Serialize)]
+struct Branch {
+    participant: String,
+    transactional_id: String,
+    ended: bool,
+}
+
+/// Runs `gtc recover`.
+pub(crate) async fn run(config: Config, args: &RecoverArgs) -> Result<Exit, Failure> {
+    let config = config.adopt(args.adopt);
+    // A log that does not exist is a wrong path, and not one to be made.
+    let ledger = gtc::read_log(config.log()).map_err(Failure::from_error)?;
+    let open_before: Vec<_> = ledger.list().iter().map(|view| view.id).collect();
+    let branches_before = open_branches(&config).await;
+    let coordinator = Coordinator::open(config.clone())
+        .await
+        .map_err(Failure::from_error)?;
+    let waited = timeout(args.wait_s, coordinator.recovered()).await;
+    let recovered = match waited {
+        Ok(result) => result.map(|()| true).map_err(Failure::from_error)?,
+        Err(_) => false,
+    };
+    let described = open_before
+        .iter()
+        .filter_map(|id| coordinator.describe(*id));
+    let report = Report {
+        recovered,
+        transactions: described.map(|view| TransactionInfo::from(&view)).collect(),
+        branches: compare(branches_before, &open_branches(&config).await),
+        status: coordinator.status(),
+    };
+    let closed = coordinator.close().await;
+    show(&report, args.report.json);
+    if let Err(error) = closed {
+        tracing::warn!(%error, "closing after the recovery");
+    }
+    Ok(judge(&report))
+}
+
+fn judge(report: &Report) -> Exit {
+    let is_clean = report.recovered
+        && report.status.open == 0
+        && report.status.foreign.is_empty()
+        && report.branches.iter().all(|branch| branch.ended);
+    if is_clean {
+        Exit::Done
+    } else {
+        Exit::NeedsHand
+    }
+}
+
+/// The open transactions under the coordinator's names, by participant, as the clusters list them.
+async fn open_branches(config: &Config) -> BTreeMap<String, Vec<String>> {
+    let prefix = format!("gtc.{}.", config.id());
+    let mut open = BTreeMap::new();
+    for participant in config.participants() {
+        let client = participant.kafka_properties().ok();
+        let client = client.and_then(|properties| ControlClient::open(&properties).ok());
+        let Some(client) = client else { continue };
+        let listing = client.list_transactions(&prefix).await;
+        let ongoing = listing.transactions.into_iter();
+        let ongoing = ongoing.filter(|listed| listed.state == BrokerState::Ongoing);
+        let names: Vec<String> = ongoing
+            .map(|listed| listed.transactional_id.to_string())
+            .collect();
+        open.insert(participant.name().to_owned(), names);
+    }
+    open
+}
+
+fn compare(
+    before: BTreeMap<String, Vec<String>>,
+    after: &BTreeMap<String, Vec<String>>,
+) -> Vec<Branch> {
+    let mut branches = Vec::new();
+    for (participant, names) in before {
+        let still = after.get(&participant);
+        branches.extend(names.into_iter().map(|transactional_id| Branch {
+            participant: participant.clone(),
+            ended: still.is_some_and(|still| !still.contains(&transactional_id)),
+            transactional_id,
+        }));
+    }
+    branches
+}
+
+fn show(report: &Report, json: bool) {
+    if json {
+        return output::json(report);
+    }
+    match report.transactions.is_empty() {
+        true => output::line("the log held nothing open"),
+        false => output::line(&view::table(&report.transactions)),
+    }
+    for branch in &report.branches {
+        let state = if branch.ended { "ended" } else { "STILL OPEN" };
+        output::line(&format!(
+            "{}: {} {state}",
+            branch.participant, branch.transactional_id
+        ));
+    }
+    for branch in &report.status.foreign {
+        output::line(&format!(
+            "{}:{} belongs to another log: see `gtc resolve --help`",
+            branch.participant, branch.transactional_id
+        ));
+    }
+    for participant in &report.status.participants {
+        if let Some(detail) = &participant.detail {
+            output::line(&format!(
+                "{} is {}: {detail}",
+                participant.name, participant.state
+            ));
+        }
+    }
+    output::line(match judge(report) {
+        Exit::Done => "recovered",
+        _ => "not everything is ended: see `gtc list`, mend what it names, and run it again",
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_ended_only_where_the_cluster_shows_it() {
+        let map = |entries: &[(&str, &[&str])]| {
+            let owned = entries.iter().map(|(participant, names)| {
+                let names = names.iter().map(ToString::to_string).collect();
+                ((*participant).to_owned(), names)
+            });
+            owned.collect::<BTreeMap<String, Vec<String>>>()
+        };
+        let before = map(&[("eu", &["x", "y"]), ("us", &["z"])]);
+        let after = map(&[("eu", &["y"])]);
+        let ended: Vec<_> = compare(before, &after)
+            .into_iter()
+            .map(|branch| branch.ended)
+            .collect();
+        // x is gone, y is there, and of z nobody answered.
+        assert_eq!(ended, [true, false, false]);
+    }
+}

@@ -1,0 +1,435 @@
+//! The loop of a mirror: event after event of the source, batch after batch into its transaction.
+
+use std::time::{Duration, Instant};
+
+use gtc::kafka::consumer::ConsumerSettings;
+use gtc::kafka::properties::Properties;
+use gtc::{
+    Batch, BatchLimits, ConsumerEvent, Coordinator, ErrorKind, KnownOutcome, OffsetReset,
+    ParticipantConfig, PartitionLag, TransactionId, TransactionalConsumer,
+};
+use tokio::time::sleep;
+
+use super::attempt::{self, Verdict};
+use super::backoff::Backoff;
+use super::catalogue::Catalogue;
+use super::goal::Goal;
+use super::reporter::{Counts, Reporter};
+use super::route::Route;
+use super::site::Site;
+use super::watch::{Watch, topics_of};
+use crate::args::ReplicateArgs;
+use crate::failure::{Exit, Failure};
+use crate::signals::Shutdown;
+
+/// How often topics and partitions of the source are looked at.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+/// How often librdkafka looks for new partitions.
+const PARTITION_REFRESH_MS: &str = "5000";
+/// How often the loop turns where nothing comes.
+const IDLE_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the outcome of a transaction in doubt is asked for.
+const DOUBT_INTERVAL: Duration = Duration::from_millis(200);
+/// From so many failures in a row on the mirror is not healthy.
+const UNHEALTHY_FAILURES: u32 = 3;
+/// What is wrong with the batch in hand, in the health answer.
+const BATCH: &str = "batch";
+
+/// What a mirror is made of.
+pub(crate) struct Parts {
+    pub(crate) group: String,
+    pub(crate) route: Route,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) source_config: ParticipantConfig,
+    pub(crate) source: Site,
+    pub(crate) destinations: Vec<Site>,
+    pub(crate) coordinator: Coordinator,
+    pub(crate) reporter: Reporter,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) args: ReplicateArgs,
+}
+
+/// A mirror at work.
+pub(crate) struct Mirror {
+    parts: Parts,
+    watch: Watch,
+    backoff: Backoff,
+    refreshed_at: Instant,
+}
+
+/// Why the loop over one consumer ended.
+enum Turn {
+    /// There is nothing more to do.
+    Finished,
+    /// The set of topics has changed: read with a new consumer.
+    Reopen,
+}
+
+impl Mirror {
+    /// A mirror that has not begun.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let watch = Watch::new(parts.args.on_loss, parts.reporter.clone());
+        Self {
+            parts,
+            watch,
+            backoff: Backoff::default(),
+            refreshed_at: Instant::now(),
+        }
+    }
+
+    /// Runs until it is asked to end, has reached its goal, or cannot go on.
+    pub(crate) async fn run(mut self) -> Result<(), Failure> {
+        self.refresh().await?;
+        let goal = self.goal().await?;
+        loop {
+            if self.parts.catalogue.names().is_empty() {
+                if goal.is_some() || self.wait_for_topics().await? {
+                    return Ok(());
+                }
+                continue;
+            }
+            let consumer = self.open_consumer().await?;
+            let turn = self.read(&consumer, goal.as_ref()).await;
+            // Leaving the group lets others go on at once.
+            consumer.close().await;
+            self.watch.revoked();
+            match turn? {
+                Turn::Finished => return Ok(()),
+                Turn::Reopen => {}
+            }
+        }
+    }
+
+    async fn goal(&self) -> Result<Option<Goal>, Failure> {
+        if !self.parts.args.until_end {
+            return Ok(None);
+        }
+        let names = self.parts.catalogue.names();
+        let config = &self.parts.source_config;
+        Goal::now(config, &self.parts.group, &self.parts.source, &names)
+            .await
+            .map(Some)
+    }
+
+    /// Waits until a topic appears; true where the process is asked to end before.
+    async fn wait_for_topics(&mut self) -> Result<bool, Failure> {
+        tokio::select! {
+            () = self.parts.shutdown.asked() => return Ok(true),
+            () = sleep(REFRESH_INTERVAL) => {}
+        }
+        self.refresh().await?;
+        Ok(false)
+    }
+
+    async fn refresh(&mut self) -> Result<bool, Failure> {
+        self.refreshed_at = Instant::now();
+        let Parts {
+            catalogue,
+            source,
+            destinations,
+            ..
+        } = &mut self.parts;
+        catalogue.refresh(source, destinations).await
+    }
+
+    async fn open_consumer(&self) -> Result<TransactionalConsumer, Failure> {
+        let Parts {
+            source_config,
+            group,
+            catalogue,
+            args,
+            ..
+        } = &self.parts;
+        let settings = ConsumerSettings {
+            group: group.as_str().into(),
+            topics: catalogue.names().into_iter().map(str::to_owned).collect(),
+            reset: OffsetReset::Fail,
+            limits: BatchLimits {
+                records_max: args.batch_records,
+                bytes_max: args.batch_bytes,
+                linger: args.linger_ms,
+            },
+            properties: consumer_properties(source_config)?,
+        };
+        TransactionalConsumer::open(settings)
+            .await
+            .map_err(Failure::from_error)
+    }
+
+    async fn read(
+        &mut self,
+        consumer: &TransactionalConsumer,
+        goal: Option<&Goal>,
+    ) -> Result<Turn, Failure> {
+        loop {
+            if self.parts.shutdown.is_asked() {
+                return Ok(Turn::Finished);
+            }
+            let event = tokio::select! {
+                biased;
+                () = self.parts.shutdown.asked() => return Ok(Turn::Finished),
+                event = consumer.next() => Some(event.map_err(Failure::from_error)?),
+                () = sleep(IDLE_INTERVAL) => None,
+            };
+            let is_idle = event.is_none();
+            if let Some(event) = event {
+                self.handle(event, consumer).await?;
+            }
+            self.parts.reporter.set_lag(lag(consumer));
+            if let Some(goal) = goal.filter(|_| is_idle)
+                && goal.is_reached().await?
+            {
+                self.parts.reporter.set_lag(0);
+                return Ok(Turn::Finished);
+            }
+            if self.refreshed_at.elapsed() >= REFRESH_INTERVAL && self.try_refresh().await? {
+                return Ok(Turn::Reopen);
+            }
+        }
+    }
+
+    /// A source that does not answer now is no reason to end; a topic that cannot be mirrored is.
+    async fn try_refresh(&mut self) -> Result<bool, Failure> {
+        match self.refresh().await {
+            Err(failure) if failure.exit == Exit::Error => {
+                tracing::warn!(%failure, "looking for new topics");
+                Ok(false)
+            }
+            other => other,
+        }
+    }
+
+    async fn handle(
+        &mut self,
+        event: ConsumerEvent,
+        consumer: &TransactionalConsumer,
+    ) -> Result<(), Failure> {
+        match event {
+            ConsumerEvent::Assigned(places) => {
+                tracing::info!(partitions = places.len(), "reading");
+                self.watch
+                    .assigned(places, &self.parts.source, consumer)
+                    .await
+            }
+            ConsumerEvent::Revoked => {
+                self.watch.revoked();
+                Ok(())
+            }
+            ConsumerEvent::OutOfRange(event) => {
+                self.watch
+                    .out_of_range(event, &self.parts.source, consumer)
+                    .await
+            }
+            ConsumerEvent::Trouble(why) => {
+                tracing::warn!(why, "the source is in trouble");
+                Ok(())
+            }
+            ConsumerEvent::Batch(batch) => self.replicate(batch, consumer).await,
+            other => {
+                tracing::warn!(?other, "the consumer says something new");
+                Ok(())
+            }
+        }
+    }
+
+    async fn replicate(
+        &mut self,
+        mut batch: Batch,
+        consumer: &TransactionalConsumer,
+    ) -> Result<(), Failure> {
+        if !self.is_covered(&batch) {
+            self.refresh().await?;
+        }
+        let watch = &self.watch;
+        batch
+            .offsets_mut()
+            .set_metadata(|topic, _| watch.metadata(topic));
+        let transaction = match attempt::begin(&self.parts.coordinator) {
+            Ok(transaction) => transaction,
+            Err(verdict) => {
+                return self
+                    .settle(batch, consumer, (Counts::default(), verdict))
+                    .await;
+            }
+        };
+        let (written, current) = tokio::join!(
+            attempt::write(&transaction, &self.parts.route, &batch),
+            self.watch.is_current(&batch, &self.parts.source),
+        );
+        let is_current = match current {
+            Ok(is_current) => is_current,
+            Err(failure) => {
+                // Whether the topics are still the same is not known: nothing is committed.
+                let _ = transaction
+                    .abort("the source did not tell its topics")
+                    .await;
+                return self.read_again(batch, consumer, &failure.text).await;
+            }
+        };
+        if !is_current {
+            let _ = transaction
+                .abort("the topic was deleted and made again")
+                .await;
+            let topics = topics_of(&batch).into_iter().cloned().collect();
+            drop(batch);
+            return self.watch.renew(topics, &self.parts.source, consumer).await;
+        }
+        let outcome = match written {
+            Ok(counts) => (counts, attempt::commit(transaction).await),
+            Err(error) => (Counts::default(), attempt::abort(transaction, error).await),
+        };
+        self.settle(batch, consumer, outcome).await
+    }
+
+    fn is_covered(&self, batch: &Batch) -> bool {
+        let catalogue = &self.parts.catalogue;
+        batch
+            .records
+            .iter()
+            .all(|record| catalogue.covers(&record.topic, record.partition))
+    }
+
+    async fn settle(
+        &mut self,
+        batch: Batch,
+        consumer: &TransactionalConsumer,
+        (counts, verdict): (Counts, Verdict),
+    ) -> Result<(), Failure> {
+        match verdict {
+            Verdict::Committed(latency) => {
+                batch.done();
+                self.committed(&counts, latency);
+                Ok(())
+            }
+            Verdict::Aborted(error) if batch.is_stale() => {
+                tracing::info!(%error, "the batch is read again, here or by another instance");
+                self.parts.reporter.aborted();
+                Ok(())
+            }
+            Verdict::Aborted(error) => self.read_again(batch, consumer, &error.to_string()).await,
+            Verdict::InDoubt(id, error) => {
+                tracing::warn!(%error, "in doubt: nothing more is sent until it is known");
+                self.parts
+                    .reporter
+                    .health()
+                    .degrade(BATCH, error.to_string());
+                self.await_outcome(id, (batch, counts), consumer).await
+            }
+            Verdict::Fatal(error) if error.kind() == ErrorKind::Heuristic => {
+                Err(heuristic(&error.to_string(), error.transaction()))
+            }
+            Verdict::Fatal(error) => Err(Failure::from_library(error)),
+        }
+    }
+
+    fn committed(&mut self, counts: &Counts, latency: Duration) {
+        self.backoff.after_success();
+        self.parts.reporter.health().restore(BATCH);
+        self.parts.reporter.committed(counts, latency);
+    }
+
+    /// The batch is not anywhere: back to its start, after a while.
+    async fn read_again(
+        &mut self,
+        batch: Batch,
+        consumer: &TransactionalConsumer,
+        why: &str,
+    ) -> Result<(), Failure> {
+        let delay = self.backoff.after_failure();
+        let failures = self.backoff.failures();
+        tracing::warn!(
+            why,
+            failures,
+            ?delay,
+            "the batch aborted; it is read again from its start"
+        );
+        self.parts.reporter.aborted();
+        if failures >= UNHEALTHY_FAILURES {
+            let text = format!("aborted {failures} times in a row: {why}");
+            self.parts.reporter.health().degrade(BATCH, text);
+        }
+        consumer.rewind(batch).await.map_err(Failure::from_error)?;
+        tokio::select! {
+            () = self.parts.shutdown.asked() => {}
+            () = sleep(delay) => {}
+        }
+        Ok(())
+    }
+
+    /// Waits until it is known how a transaction ended: a batch whose outcome is unknown is never sent
+    /// again.
+    async fn await_outcome(
+        &mut self,
+        id: TransactionId,
+        (batch, counts): (Batch, Counts),
+        consumer: &TransactionalConsumer,
+    ) -> Result<(), Failure> {
+        let since = Instant::now();
+        loop {
+            match self.parts.coordinator.outcome(id) {
+                KnownOutcome::Committed => {
+                    batch.done();
+                    tracing::info!(%id, "no longer in doubt: committed");
+                    self.committed(&counts, since.elapsed());
+                    return Ok(());
+                }
+                KnownOutcome::Aborted => {
+                    tracing::info!(%id, "no longer in doubt: aborted");
+                    return self
+                        .read_again(batch, consumer, "it was in doubt, and aborted")
+                        .await;
+                }
+                KnownOutcome::Mixed => return Err(heuristic("it was in doubt", Some(id))),
+                KnownOutcome::Undecided | KnownOutcome::InDoubt => {}
+                // One branch alone leaves no record: it held offsets only, which may go twice.
+                _ => {
+                    return self
+                        .read_again(batch, consumer, "nobody knows how it ended")
+                        .await;
+                }
+            }
+            if let Some(reason) = self.parts.coordinator.status().stopped {
+                return Err(in_doubt(id, &format!("the coordinator stopped: {reason}")));
+            }
+            tokio::select! {
+                () = self.parts.shutdown.asked() => {
+                    return Err(in_doubt(id, "asked to end before it was known"));
+                }
+                () = sleep(DOUBT_INTERVAL) => {}
+            }
+        }
+    }
+}
+
+/// The participant's properties; new partitions are looked for more often than librdkafka would.
+fn consumer_properties(source: &ParticipantConfig) -> Result<Properties, Failure> {
+    const REFRESH: &str = "topic.metadata.refresh.interval.ms";
+    let properties = source.kafka_properties().map_err(Failure::config)?;
+    if properties.get(REFRESH).is_some() {
+        return Ok(properties);
+    }
+    let source = source.clone().property(REFRESH, PARTITION_REFRESH_MS);
+    source.kafka_properties().map_err(Failure::config)
+}
+
+fn lag(consumer: &TransactionalConsumer) -> u64 {
+    consumer.lag().iter().filter_map(PartitionLag::behind).sum()
+}
+
+fn heuristic(why: &str, id: Option<TransactionId>) -> Failure {
+    let id = id.map_or_else(|| "ID".to_owned(), |id| id.to_string());
+    Failure::with(
+        Exit::NeedsHand,
+        format!(
+            "{why}; source and destinations differ: see `gtc describe {id}`, repair the data, then \
+             `gtc forget {id}` and start again"
+        ),
+    )
+}
+
+fn in_doubt(id: TransactionId, why: &str) -> Failure {
+    Failure::with(
+        Exit::NeedsHand,
+        format!("transaction {id} is in doubt, {why}; start again: it is resolved before new work"),
+    )
+}

@@ -1,0 +1,320 @@
+//! What the tests do to clusters and see in them, without gtc.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use gtc_clusters::Cluster;
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{Header, Headers, Message, OwnedHeaders, Timestamp};
+use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One record, with all that Kafka can tell apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row {
+    pub partition: i32,
+    pub key: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
+    pub headers: Vec<(String, Option<Vec<u8>>)>,
+    pub timestamp_ms: i64,
+}
+
+impl Row {
+    /// A record without headers, at a fixed time.
+    pub fn new(partition: i32, key: &str, value: &str) -> Self {
+        Self {
+            partition,
+            key: Some(key.into()),
+            value: Some(value.into()),
+            headers: Vec::new(),
+            timestamp_ms: 1_700_000_000_000,
+        }
+    }
+
+    /// The same record after it left these clusters.
+    pub fn after(mut self, cluster_ids: &[&str]) -> Self {
+        let hops = cluster_ids
+            .iter()
+            .map(|id| ("gtc.origin".to_owned(), Some((*id).into())));
+        self.headers.extend(hops);
+        self
+    }
+}
+
+/// Numbered records, dealt out to partitions.
+pub fn numbered(range: std::ops::Range<usize>, partitions: i32) -> Vec<Row> {
+    let partition = |n: usize| i32::try_from(n).unwrap() % partitions;
+    range
+        .map(|n| Row::new(partition(n), &format!("k{n}"), &format!("v{n}")))
+        .collect()
+}
+
+pub fn config(cluster: &Cluster) -> ClientConfig {
+    cluster.admin_properties().into_iter().collect()
+}
+
+fn admin(cluster: &Cluster) -> AdminClient<DefaultClientContext> {
+    config(cluster).create().unwrap()
+}
+
+fn options() -> AdminOptions {
+    AdminOptions::new()
+        .operation_timeout(Some(PATIENCE))
+        .request_timeout(Some(PATIENCE))
+}
+
+/// Runs one future to its end: the tests themselves are no async code.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+pub fn create_topic(cluster: &Cluster, name: &str, partitions: i32, settings: &[(&str, &str)]) {
+    let mut topic = NewTopic::new(name, partitions, TopicReplication::Fixed(1));
+    for (setting, value) in settings {
+        topic = topic.set(setting, value);
+    }
+    let created = block_on(admin(cluster).create_topics([&topic], &options())).unwrap();
+    created.into_iter().for_each(|result| drop(result.unwrap()));
+    await_true("the topic to appear", || {
+        partitions_of(cluster, name) == partitions
+    });
+}
+
+pub fn delete_topic(cluster: &Cluster, name: &str) {
+    let deleted = block_on(admin(cluster).delete_topics(&[name], &options())).unwrap();
+    deleted.into_iter().for_each(|result| drop(result.unwrap()));
+    await_true("the topic to go", || partitions_of(cluster, name) == 0);
+}
+
+pub fn add_partitions(cluster: &Cluster, name: &str, partitions: usize) {
+    let new = NewPartitions::new(name, partitions);
+    let extended = block_on(admin(cluster).create_partitions([&new], &options())).unwrap();
+    extended
+        .into_iter()
+        .for_each(|result| drop(result.unwrap()));
+    let wanted = i32::try_from(partitions).unwrap();
+    await_true("the partitions to appear", || {
+        partitions_of(cluster, name) == wanted
+    });
+}
+
+/// Deletes the records of a partition before an offset, as retention does.
+pub fn delete_records(cluster: &Cluster, topic: &str, partition: i32, before: i64) {
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset(topic, partition, Offset::Offset(before))
+        .unwrap();
+    block_on(admin(cluster).delete_records(&list, &options())).unwrap();
+}
+
+/// How many partitions a topic has; 0 where there is no such topic.
+pub fn partitions_of(cluster: &Cluster, topic: &str) -> i32 {
+    let consumer: BaseConsumer = config(cluster).create().unwrap();
+    let metadata = consumer.fetch_metadata(None, PATIENCE).unwrap();
+    let found = metadata.topics().iter().find(|found| found.name() == topic);
+    found.map_or(0, |found| i32::try_from(found.partitions().len()).unwrap())
+}
+
+/// The settings that a topic has of its own.
+pub fn settings_of(cluster: &Cluster, topic: &str) -> BTreeMap<String, String> {
+    use rdkafka::admin::{ConfigSource, ResourceSpecifier};
+    let resource = ResourceSpecifier::Topic(topic);
+    let described = block_on(admin(cluster).describe_configs([&resource], &options())).unwrap();
+    let entries = described.into_iter().next().unwrap().unwrap().entries;
+    let own = entries
+        .into_iter()
+        .filter(|entry| entry.source == ConfigSource::DynamicTopic);
+    own.map(|entry| (entry.name, entry.value.unwrap_or_default()))
+        .collect()
+}
+
+/// Writes records, in one transaction where an id is given.
+pub fn produce(cluster: &Cluster, topic: &str, rows: &[Row]) {
+    let producer = producer(cluster, None);
+    send(&producer, topic, rows);
+    producer.flush(PATIENCE).unwrap();
+}
+
+/// A transaction of an application that has nothing to do with gtc.
+pub fn produce_transaction(cluster: &Cluster, topic: &str, rows: &[Row], commit: bool) {
+    let producer = producer(cluster, Some(&format!("application-{topic}")));
+    producer.init_transactions(PATIENCE).unwrap();
+    producer.begin_transaction().unwrap();
+    send(&producer, topic, rows);
+    producer.flush(PATIENCE).unwrap();
+    match commit {
+        true => producer.commit_transaction(PATIENCE).unwrap(),
+        false => producer.abort_transaction(PATIENCE).unwrap(),
+    }
+}
+
+type Plain = ThreadedProducer<DefaultProducerContext>;
+
+fn producer(cluster: &Cluster, transactional_id: Option<&str>) -> Plain {
+    let mut config = config(cluster);
+    config
+        .set("linger.ms", "5")
+        .set("queue.buffering.max.messages", "1000000");
+    config.set("enable.idempotence", "true");
+    if let Some(id) = transactional_id {
+        config.set("transactional.id", id);
+    }
+    config.create().unwrap()
+}
+
+fn send(producer: &Plain, topic: &str, rows: &[Row]) {
+    for row in rows {
+        let mut record = BaseRecord::<[u8], [u8]>::to(topic).partition(row.partition);
+        record = record
+            .timestamp(row.timestamp_ms)
+            .headers(owned_headers(&row.headers));
+        if let Some(key) = &row.key {
+            record = record.key(key);
+        }
+        if let Some(value) = &row.value {
+            record = record.payload(value);
+        }
+        producer.send(record).map_err(|(error, _)| error).unwrap();
+    }
+}
+
+fn owned_headers(headers: &[(String, Option<Vec<u8>>)]) -> OwnedHeaders {
+    headers
+        .iter()
+        .fold(OwnedHeaders::new(), |all, (key, value)| {
+            all.insert(Header {
+                key,
+                value: value.as_ref(),
+            })
+        })
+}
+
+/// What a read_committed reader sees now, by partition in the order of the log.
+pub fn read(cluster: &Cluster, topic: &str) -> Vec<Row> {
+    let partitions = partitions_of(cluster, topic);
+    (0..partitions)
+        .flat_map(|partition| read_partition(cluster, topic, partition))
+        .collect()
+}
+
+fn read_partition(cluster: &Cluster, topic: &str, partition: i32) -> Vec<Row> {
+    let mut config = config(cluster);
+    config
+        .set("group.id", "independent-reader")
+        .set("isolation.level", "read_committed");
+    config
+        .set("enable.auto.commit", "false")
+        .set("enable.partition.eof", "true");
+    let consumer: BaseConsumer = config.create().unwrap();
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset(topic, partition, Offset::Beginning)
+        .unwrap();
+    consumer.assign(&list).unwrap();
+    let mut rows = Vec::new();
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        match consumer.poll(Duration::from_millis(100)) {
+            None => {}
+            Some(Ok(message)) => rows.push(row(&message)),
+            Some(Err(KafkaError::PartitionEOF(_))) => return rows,
+            Some(Err(error)) => panic!("reading {topic}: {error}"),
+        }
+    }
+    panic!("{topic}-{partition} was not read to its end in time");
+}
+
+fn row(message: &impl Message) -> Row {
+    let headers = message.headers().map_or_else(Vec::new, |headers| {
+        let owned =
+            |header: Header<'_, &[u8]>| (header.key.to_owned(), header.value.map(<[u8]>::to_vec));
+        headers.iter().map(owned).collect()
+    });
+    Row {
+        partition: message.partition(),
+        key: message.key().map(<[u8]>::to_vec),
+        value: message.payload().map(<[u8]>::to_vec),
+        headers,
+        timestamp_ms: match message.timestamp() {
+            Timestamp::CreateTime(ms) => ms,
+            other => panic!("expected the writer's time stamp, got {other:?}"),
+        },
+    }
+}
+
+/// Asserts that two logs are the same, and shows where they first differ.
+#[track_caller]
+pub fn assert_same(seen: &[Row], expected: &[Row]) {
+    let differs = |(left, right): (&Row, &Row)| left != right;
+    if let Some(at) = seen.iter().zip(expected).position(differs) {
+        panic!("record {at} differs:\n{:?}\n{:?}", seen[at], expected[at]);
+    }
+    assert_eq!(seen.len(), expected.len(), "as many records");
+}
+
+/// Waits until a reader sees so many records, and returns them.
+pub fn await_rows(cluster: &Cluster, topic: &str, count: usize) -> Vec<Row> {
+    await_true("the topic to appear", || partitions_of(cluster, topic) > 0);
+    let deadline = Instant::now() + 2 * PATIENCE;
+    loop {
+        let rows = read(cluster, topic);
+        if rows.len() >= count {
+            return rows;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{topic} has {} of {count} records",
+            rows.len()
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// The offset that a group stands at, and the text beside it.
+pub fn committed(
+    cluster: &Cluster,
+    group: &str,
+    topic: &str,
+    partition: i32,
+) -> Option<(i64, String)> {
+    let mut config = config(cluster);
+    config
+        .set("group.id", group)
+        .set("isolation.level", "read_committed");
+    let consumer: BaseConsumer = config.create().unwrap();
+    let mut list = TopicPartitionList::new();
+    list.add_partition(topic, partition);
+    let committed = consumer.committed_offsets(list, PATIENCE).unwrap();
+    let element = committed.find_partition(topic, partition).unwrap();
+    match element.offset() {
+        Offset::Offset(offset) => Some((offset, element.metadata().to_owned())),
+        _ => None,
+    }
+}
+
+/// The end of a partition, as a read_committed reader sees it.
+pub fn end(cluster: &Cluster, topic: &str, partition: i32) -> i64 {
+    let mut config = config(cluster);
+    config.set("isolation.level", "read_committed");
+    let consumer: BaseConsumer = config.create().unwrap();
+    consumer
+        .fetch_watermarks(topic, partition, PATIENCE)
+        .unwrap()
+        .1
+}
+
+/// Asks until it is so; a state that somebody else reaches has no event to wait for.
+pub fn await_true(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

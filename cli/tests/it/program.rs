@@ -1,0 +1,203 @@
+//! Runs the program as users do: as a process, with a configuration file.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gtc_clusters::Cluster;
+use rustix::process::{Pid, Signal, kill_process};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory with a configuration, its log, and what the program wrote.
+pub struct Place {
+    dir: PathBuf,
+    id: String,
+}
+
+/// How a process ended, and what it wrote.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Place {
+    /// A coordinator of this id, with participants by name.
+    pub fn new(id: &str, participants: &[(&str, &Cluster)]) -> Self {
+        Self::with(id, participants, &[])
+    }
+
+    /// As [`Place::new`], with lines for each participant.
+    pub fn with(id: &str, participants: &[(&str, &Cluster)], lines: &[&str]) -> Self {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let dir = base.join(format!("{id}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        let mut text = format!("[coordinator]\nid = \"{id}\"\nlog = \"log\"\n");
+        for (name, cluster) in participants {
+            text += &format!("\n[participants.{name}]\nkind = \"kafka\"\n");
+            for (property, value) in cluster.client_properties() {
+                text += &format!("{property} = {value:?}\n");
+            }
+            for line in lines {
+                text += &format!("{line}\n");
+            }
+        }
+        fs::write(dir.join("gtc.toml"), text).unwrap();
+        Self {
+            dir,
+            id: id.to_owned(),
+        }
+    }
+
+    /// The consumer group that a mirror uses by default.
+    pub fn group(&self) -> String {
+        format!("gtc-{}", self.id)
+    }
+
+    /// The command with the configuration, to which arguments are added.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gtc"));
+        command.arg("--config").arg(self.dir.join("gtc.toml"));
+        command
+            .args(arguments.split_whitespace())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts the program; it ends with the returned value at the latest.
+    pub fn start(&self, arguments: &str) -> Running {
+        self.start_with(arguments, "info")
+    }
+
+    /// As [`Place::start`], and says what is logged.
+    pub fn start_with(&self, arguments: &str, log: &str) -> Running {
+        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let stdout = self.dir.join(format!("{number}.stdout"));
+        let stderr = self.dir.join(format!("{number}.stderr"));
+        let mut command = self.command(arguments);
+        command.env("GTC_LOG", log);
+        command
+            .stdout(File::create(&stdout).unwrap())
+            .stderr(File::create(&stderr).unwrap());
+        Running {
+            child: command.spawn().unwrap(),
+            stdout,
+            stderr,
+        }
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, arguments: &str) -> Ended {
+        self.start(arguments).await_end()
+    }
+}
+
+/// A running program.
+pub struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    /// Ends it like a power failure.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to end.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Asks it to end, and waits for that.
+    pub fn terminate(self) -> Ended {
+        self.signal(Signal::TERM);
+        self.await_end()
+    }
+
+    /// Waits until it ends by itself.
+    pub fn await_end(mut self) -> Ended {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Ended {
+                    code: status.code(),
+                    stdout: self.stdout(),
+                    stderr: self.stderr(),
+                };
+            }
+            assert!(
+                Instant::now() < deadline,
+                "still running:\n{}",
+                self.stderr()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until it wrote this to stderr.
+    pub fn await_stderr(&mut self, text: &str) {
+        self.await_output(text, Self::stderr);
+    }
+
+    /// Waits until it wrote this to stdout.
+    pub fn await_stdout(&mut self, text: &str) {
+        self.await_output(text, Self::stdout);
+    }
+
+    fn await_output(&mut self, text: &str, output: impl Fn(&Self) -> String) {
+        let deadline = Instant::now() + PATIENCE;
+        while !output(self).contains(text) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(ended.is_none(), "ended before `{text}`:\n{}", self.stderr());
+            assert!(
+                Instant::now() < deadline,
+                "no `{text}` in:\n{}",
+                self.stderr()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it wrote to stdout so far.
+    pub fn stdout(&self) -> String {
+        fs::read_to_string(&self.stdout).unwrap()
+    }
+
+    /// What it wrote to stderr so far.
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended; a failed test must not leave a process behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// Asserts the exit code; the output says why not.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// The JSON values on stdout, one a line.
+    #[track_caller]
+    pub fn json(&self) -> Vec<serde_json::Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+}

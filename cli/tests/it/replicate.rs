@@ -1,0 +1,7 @@
+//! `gtc replicate`.
+
+mod basics;
+mod loops;
+mod loss;
+mod restart;
+mod topics;

@@ -1,0 +1,63 @@
+//! Case restart-re-mirrors: a kill at any moment leaves no duplicate and no gap.
+
+use std::time::Duration;
+
+use gtc_clusters::shared;
+
+use crate::kafka::{assert_same, await_rows, committed, create_topic, numbered, produce, read};
+use crate::program::Place;
+
+#[test]
+fn kills_in_the_middle_leave_no_duplicate_and_no_gap() {
+    const RECORDS: usize = 20_000;
+    let [a, b, c] = shared::plain(3).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("restart", &[("a", a), ("b", b), ("c", c)]);
+    create_topic(a, "restart", 2, &[]);
+    produce(a, "restart", &numbered(0..RECORDS, 2));
+    let command = "replicate --from a --to b --to c --topic restart --batch-records 200";
+    for kill in 1..=4_usize {
+        let mut running = place.start(&format!("{command} --json"));
+        // The moments differ: each run gets a little further into its batches.
+        running.await_stdout(r#""event":"progress""#);
+        std::thread::sleep(Duration::from_millis(37 * kill as u64));
+        running.kill();
+    }
+    place.run(&format!("{command} --until-end")).expect(0);
+    let expected: Vec<_> = read(a, "restart")
+        .into_iter()
+        .map(|row| row.after(&[a.cluster_id()]))
+        .collect();
+    assert_eq!(expected.len(), RECORDS);
+    assert_same(&await_rows(b, "restart", expected.len()), &expected);
+    assert_same(&await_rows(c, "restart", expected.len()), &expected);
+    place.run("list").expect(0);
+}
+
+#[test]
+fn two_instances_share_a_group_without_duplicates() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    create_topic(a, "share", 4, &[]);
+    produce(a, "share", &numbered(0..4000, 4));
+    let places = ["share-1", "share-2"].map(|id| Place::new(id, &[("a", a), ("b", b)]));
+    let command = "replicate --from a --to b --topic share --group share --batch-records 50";
+    let first = places[0].start(command);
+    let second = places[1].start(command);
+    await_rows(b, "share", 4000);
+    produce(a, "share", &numbered(4000..8000, 4));
+    first.terminate().expect(0);
+    produce(a, "share", &numbered(8000..8100, 4));
+    await_rows(b, "share", 8100);
+    second.terminate().expect(0);
+    let expected: Vec<_> = read(a, "share")
+        .into_iter()
+        .map(|row| row.after(&[a.cluster_id()]))
+        .collect();
+    assert_same(&await_rows(b, "share", expected.len()), &expected);
+    for partition in 0..4 {
+        assert_eq!(committed(a, "share", "share", partition).unwrap().0, 2025);
+    }
+}
