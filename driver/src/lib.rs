@@ -27,6 +27,7 @@ mod close;
 pub mod config;
 mod consumer;
 mod coordinator;
+mod crash;
 mod error;
 pub mod kafka;
 pub mod log;

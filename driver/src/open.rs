@@ -7,6 +7,7 @@ use gtc_core::{ConnectReport, LogId, ParticipantStatus, Record};
 use tokio::time::{Instant, timeout_at};
 
 use crate::admin;
+use crate::close::close;
 use crate::config::{Config, ParticipantConfig};
 use crate::coordinator::Shared;
 use crate::error::{Error, ErrorKind, Retry};
@@ -82,8 +83,14 @@ pub(crate) async fn start(
         log,
         admin: OnceLock::new(),
     });
-    await_start(&shared, &reports, deadline).await?;
-    Ok(shared)
+    match await_start(&shared, &reports, deadline).await {
+        Ok(()) => Ok(shared),
+        Err(error) => {
+            // The log has to be free again when the caller hears of it; its own error tells more.
+            let _ = close(&shared).await;
+            Err(error)
+        }
+    }
 }
 
 fn check(config: &Config) -> Result<(), Error> {

@@ -6,7 +6,6 @@
 
 mod act;
 pub(crate) mod clock;
-pub(crate) mod crash;
 mod own;
 mod session;
 mod timer;
@@ -17,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use gtc_core::{
     Accepted, ActionId, CommitReturn, Decision, Event, Output, ParticipantId, Refusal, Request,
-    Response, Time, TransactionId, VersionClass,
+    Response, StopReason, Time, TransactionId, VersionClass,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
@@ -274,7 +273,7 @@ impl Engine {
 
     /// Gives everything up: nothing more is fed to the core, and who waits is told.
     pub(crate) fn abandon(self: &Arc<Self>) {
-        self.with(|_, state| state.give_up());
+        self.with(|engine, state| engine.give_up(state));
     }
 
     fn respond(self: &Arc<Self>, id: ActionId, response: Response) {
@@ -292,7 +291,7 @@ impl Engine {
         self.state.lock().unwrap_or_else(|poisoned| {
             // A step panicked: what the core holds is no base for a promise any more.
             let mut state = poisoned.into_inner();
-            state.give_up();
+            self.give_up(&mut state);
             state
         })
     }
@@ -313,6 +312,18 @@ impl Engine {
                 }
             }
         }
+    }
+
+    fn give_up(&self, state: &mut State) {
+        state.closed = true;
+        state.sessions.clear();
+        state.settling.clear();
+        state.resolving.clear();
+        self.standing.send_if_modified(|standing| {
+            let told = standing.stopped.is_some();
+            standing.stopped.get_or_insert(StopReason::Closed);
+            !told
+        });
     }
 
     fn tell(&self, state: &mut State, event: Event) {
@@ -414,13 +425,6 @@ impl State {
         self.sessions.get(&transaction).is_some_and(|session| {
             session.borrow().branch(participant) == Some(&Enlistment::Waiting)
         })
-    }
-
-    fn give_up(&mut self) {
-        self.closed = true;
-        self.sessions.clear();
-        self.settling.clear();
-        self.resolving.clear();
     }
 }
 

@@ -9,8 +9,8 @@ use gtc_core::{
 };
 use tracing::Instrument;
 
-use super::crash::{self, Side};
 use super::{Engine, State, trace};
+use crate::crash::{self, Side};
 use crate::log::{self, LogError, LogErrorKind, LogWrite, Receipt};
 use crate::participant::Participant;
 

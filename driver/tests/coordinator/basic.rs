@@ -1,8 +1,12 @@
 //! Commit, abort, and what is left when a coordinator goes away.
 
-use gtc::{Coordinator, ErrorKind, KnownOutcome, TransactionOptions};
+use gtc::{
+    Config, Coordinator, ErrorKind, KnownOutcome, Limits, ParticipantConfig, TransactionOptions,
+};
 
-use crate::support::{Directory, Result, committed, config, create_topic, record, two};
+use crate::support::{
+    Directory, Result, committed, config, create_topic, participant, record, two,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commits_are_visible_on_both_and_aborts_on_none() -> Result {
@@ -62,5 +66,33 @@ async fn a_second_owner_is_refused_while_the_first_lives() -> Result {
         .await?
         .close()
         .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_participant_that_is_down_holds_back_nobody_else() -> Result {
+    let clusters = two().await?;
+    create_topic(clusters[0], "alone").await?;
+    let directory = Directory::new("down");
+    let mut limits = Limits::default();
+    limits.connect_timeout_ms = 2_000;
+    let down = ParticipantConfig::kafka("us").property("bootstrap.servers", "127.0.0.1:1");
+    let config = Config::new("down", directory.0.join("log"))
+        .limits(limits)
+        .participant(participant("eu", clusters[0]))
+        .participant(down);
+    let coordinator = Coordinator::open(config).await?;
+    coordinator.verified("eu").await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("alone", "kept")).await?;
+    let error = transaction
+        .lease("us")
+        .await
+        .expect_err("nobody listens there");
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert_eq!(error.participant(), Some("us"));
+    transaction.commit().await?;
+    assert_eq!(committed(clusters[0], "alone").await?, ["kept"]);
+    coordinator.close().await?;
     Ok(())
 }

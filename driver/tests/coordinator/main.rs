@@ -1,4 +1,8 @@
 //! The library against real brokers.
 
 mod basic;
+mod kill;
+mod offsets;
+mod own;
+mod secrets;
 mod support;

@@ -12,6 +12,7 @@ use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
+use rdkafka::producer::{FutureProducer, FutureRecord};
 use rdkafka::{Offset, TopicPartitionList};
 
 pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -83,7 +84,8 @@ pub async fn create_topic(cluster: &Cluster, topic: &str) -> Result {
     Ok(())
 }
 
-fn client(cluster: &Cluster) -> ClientConfig {
+/// The properties of a cluster.
+pub fn client(cluster: &Cluster) -> ClientConfig {
     cluster.client_properties().into_iter().collect()
 }
 
@@ -143,4 +145,17 @@ pub fn show_events() {
         .with_env_filter(filter)
         .with_test_writer()
         .try_init();
+}
+
+/// Writes records outside of any transaction.
+pub async fn write(cluster: &Cluster, topic: &str, values: &[&str]) -> Result {
+    let producer: FutureProducer = client(cluster).create()?;
+    for value in values {
+        let record = FutureRecord::<(), str>::to(topic).payload(*value);
+        producer
+            .send(record, PATIENCE)
+            .await
+            .map_err(|(error, _)| error)?;
+    }
+    Ok(())
 }

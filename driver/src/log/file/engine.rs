@@ -12,6 +12,7 @@ use super::format::{
 };
 use super::reader::{FIRST_SEGMENT, FoundLog, segment_name};
 use super::storage::{Storage, StorageFile};
+use crate::crash::{self, Side};
 use crate::log::{LogError, LogErrorKind, LogIdentity};
 
 /// The largest entry: far above what any decision needs, far below what a frame can hold.
@@ -362,9 +363,13 @@ fn write_synced(
     offset: u64,
     path: PathBuf,
 ) -> Result<(), LogError> {
+    crash::point("log-write", None, Side::Before);
     let written = segment.file.write_at(content, offset);
     written.map_err(|error| LogError::io("writing", &path, &error).outcome_unknown())?;
+    crash::point("log-write", None, Side::After);
+    crash::point("log-sync", None, Side::Before);
     let synced = segment.file.sync();
+    crash::point("log-sync", None, Side::After);
     synced.map_err(|error| LogError::io("syncing", &path, &error).outcome_unknown())
 }
 
