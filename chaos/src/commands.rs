@@ -2,12 +2,15 @@
 
 mod check;
 mod load;
+mod runs;
 
 use std::collections::BTreeMap;
 
 use clap::{Args, Parser, Subcommand};
 use gtc_chaos::error::{Error, Result};
 use gtc_chaos::kafka::Connection;
+use gtc_chaos::mesh::Shape;
+use gtc_clusters::Security;
 
 /// Runs gtc on real clusters under faults, and judges what the clusters hold then.
 #[derive(Debug, Parser)]
@@ -30,6 +33,14 @@ enum Command {
     Load(load::LoadArgs),
     /// Read clusters as read_committed consumers do, and compare them with the journals.
     Check(check::CheckArgs),
+    /// Fan flights out to two clusters while gtc and a broker are killed, and check.
+    Demo(runs::DemoArgs),
+    /// Two clusters, written to on both sides and copied both ways, with kills.
+    Pair(runs::MeshArgs),
+    /// The same over TLS with SASL, and no more rights than docs/acls.md lists.
+    SecurePair(runs::MeshArgs),
+    /// Three clusters, each copied to the next.
+    Ring(runs::MeshArgs),
 }
 
 impl Cli {
@@ -38,6 +49,10 @@ impl Cli {
         match self.command {
             Command::Load(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Demo(args) => args.run(),
+            Command::Pair(args) => args.run(Shape::Pair, Security::Plain),
+            Command::SecurePair(args) => args.run(Shape::Pair, Security::Secure),
+            Command::Ring(args) => args.run(Shape::Ring, Security::Plain),
         }
     }
 }

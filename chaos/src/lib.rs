@@ -6,13 +6,19 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acl;
 pub mod check;
+pub mod config;
+pub mod demo;
 pub mod error;
+pub mod fleet;
 pub mod flights;
 pub mod journal;
 pub mod kafka;
 pub mod load;
+pub mod mesh;
 pub mod phase;
 pub mod plan;
+pub mod program;
 pub mod record;
 pub mod table;

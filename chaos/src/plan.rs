@@ -96,6 +96,12 @@ impl Plan {
         *self.hits.entry(window).or_default() += 1;
     }
 
+    /// How many kills are wanted.
+    #[must_use]
+    pub fn wanted(&self) -> u32 {
+        self.wanted
+    }
+
     /// How many kills there were.
     #[must_use]
     pub fn total(&self) -> u32 {

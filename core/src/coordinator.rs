@@ -29,7 +29,7 @@ use crate::response::Response;
 use crate::time::Now;
 use crate::timers::{Timer, Timers};
 
-use journal::{Held, Purpose};
+use journal::Journal;
 use state::{BranchAt, Participant, Transaction};
 
 pub use views::{Counters, SlotCounts};
@@ -37,7 +37,7 @@ pub use views::{Counters, SlotCounts};
 /// What an action was for; its response is given to that.
 #[derive(Clone, Debug)]
 enum Pending {
-    Append(Vec<crate::Record>, Purpose),
+    Append(ActionId),
     Checkpoint,
     Connect(ParticipantId),
     Probe(ParticipantId),
@@ -80,8 +80,7 @@ pub struct Coordinator {
     next_action: u64,
     next_slot: u32,
     pending: BTreeMap<ActionId, Pending>,
-    appends: usize,
-    held: Held,
+    journal: Journal,
     outputs: VecDeque<Output>,
     timers: Timers,
     jitter: Jitter,
@@ -121,8 +120,7 @@ impl Coordinator {
             next_action: 1,
             next_slot: 1,
             pending: BTreeMap::new(),
-            appends: 0,
-            held: Held::default(),
+            journal: Journal::default(),
             outputs: VecDeque::new(),
             timers: Timers::default(),
             recovering: BTreeSet::new(),
@@ -208,11 +206,12 @@ impl Coordinator {
 
     fn dispatch_response(&mut self, pending: Pending, response: Response, now: Now) {
         match (pending, response) {
-            (Pending::Append(records, purpose), Response::Appended) => {
-                self.appended(records, purpose, now);
-            }
-            (Pending::Append(_, purpose), Response::AppendFailed(failure)) => {
-                self.append_failed(purpose, failure, now);
+            // A stopped participant is not worked on: nothing is initialised there any more (R7).
+            (Pending::Connect(p) | Pending::Probe(p) | Pending::List(p), _)
+                if self.participant_mut(p).is_stopped() => {}
+            (Pending::Append(id), Response::Appended) => self.appended(id, now),
+            (Pending::Append(id), Response::AppendFailed(failure)) => {
+                self.append_failed(id, failure, now);
             }
             (Pending::Checkpoint, Response::Appended) => self.checkpointed(),
             (Pending::Checkpoint, Response::AppendFailed(failure)) => {
@@ -273,9 +272,9 @@ impl Coordinator {
         while let Some(timer) = self.timers.pop_due(now.monotonic) {
             match timer {
                 Timer::Deadline(id) => self.deadline_passed(id, now),
-                Timer::Enlist(id, index) => self.enlist_timed_out((id, index)),
+                Timer::Enlist(id, index) => self.enlist_timed_out((id, index), now),
                 Timer::Branch(id, index) => self.run_step((id, index), now),
-                Timer::Completion(id) => self.append_completion(id),
+                Timer::Records(id) => self.write_again(id),
                 Timer::Participant(p) => self.begin_cycle(p),
                 Timer::Slots(p) => self.serve_waiters(p, now),
                 Timer::Idle(p) => self.close_idle_slots(p, now),
@@ -296,6 +295,10 @@ impl Coordinator {
     }
 
     fn act(&mut self, action: Action, pending: Pending) {
+        // What a step had begun when the coordinator stopped must not reach the log or a cluster (R10, R11).
+        if matches!(self.phase, Phase::Stopped(_)) {
+            return;
+        }
         let id = ActionId(self.next_action);
         self.next_action += 1;
         self.pending.insert(id, pending);

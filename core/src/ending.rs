@@ -61,6 +61,8 @@ pub(crate) struct Ending {
     pub(crate) class: VersionClass,
     pub(crate) transactional_id: Arc<str>,
     pub(crate) identity: Option<BranchIdentity>,
+    /// The slot's producer, where the branch was not described: only what it opened is this branch (R7).
+    pub(crate) producer: Option<ProducerIdentity>,
     /// The start time of the transaction before, where the branch's own is not known.
     pub(crate) before_ms: Option<i64>,
     pub(crate) step: Step,
@@ -137,6 +139,7 @@ impl Ending {
             class,
             transactional_id: name,
             identity: None,
+            producer: None,
             before_ms: None,
             step: Step::ByWriter,
             failed: 0,
@@ -158,6 +161,18 @@ impl Ending {
     /// Tells the branch, whose start time is not known, from the transaction before it.
     pub(crate) const fn after(mut self, before_ms: i64) -> Self {
         self.before_ms = Some(before_ms);
+        self
+    }
+
+    /// Nothing is this branch but what this producer opened.
+    pub(crate) const fn written_by(mut self, producer: Option<ProducerIdentity>) -> Self {
+        self.producer = producer;
+        self
+    }
+
+    /// A request of the branch's writer may still be under way (R3).
+    pub(crate) const fn unclean(mut self, dirty: bool) -> Self {
+        self.dirty = dirty;
         self
     }
 
@@ -242,8 +257,12 @@ impl Ending {
         self.on_standing(standing, &detail)
     }
 
-    /// An abort before anything was described: what is open under the slot's name is this branch.
+    /// An abort before anything was described: what the slot's producer has open is this branch.
     fn on_unidentified(&mut self, found: &TransactionDescription) -> Verdict {
+        if self.producer.is_some_and(|own| own != found.producer) {
+            // A stranger holds the name: what it opened is not ours to end.
+            return Verdict::Finished;
+        }
         match found.state {
             BrokerState::Ongoing => {
                 self.identity = Some(BranchIdentity {

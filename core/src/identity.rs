@@ -136,11 +136,13 @@ impl SlotName {
         let log_id = parts.next().filter(|text| text.len() == 16)?;
         let incarnation = parts.next()?.parse().ok()?;
         let (participant, number) = parts.next()?.rsplit_once('.')?;
-        Some(Self {
+        let name = Self {
             log_id: LogId(u64::from_str_radix(log_id, 16).ok()?),
             incarnation: Incarnation(incarnation),
             participant: participant.into(),
             number: number.parse().ok()?,
-        })
+        };
+        // Only the form that we write: a look-alike with a sign or a leading zero is somebody else's.
+        (*name.to_transactional_id(coordinator) == *transactional_id).then_some(name)
     }
 }

@@ -1,6 +1,6 @@
 //! What the records say: the state that a start recovers from, and that operators read offline.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -87,7 +87,7 @@ pub struct Ledger {
     pub(crate) discarded: BTreeMap<BranchKey, ProducerIdentity>,
     ended: BTreeMap<TransactionId, EndedEntry>,
     ended_order: VecDeque<TransactionId>,
-    by_key: BTreeMap<Arc<[u8]>, TransactionId>,
+    keys: BTreeSet<(Arc<[u8]>, TransactionId)>,
     outcomes_max: usize,
 }
 
@@ -254,15 +254,15 @@ impl Ledger {
         unix_ms: u64,
         branches: Vec<DecidedBranch>,
     ) -> Result<(), RecordError> {
-        let entry = self.open.entry(transaction).or_default();
-        if entry.decision.is_some() || self.ended.contains_key(&transaction) {
+        let decided = |entry: &OpenEntry| entry.decision.is_some();
+        if self.open.get(&transaction).is_some_and(decided) || self.ended.contains_key(&transaction)
+        {
             return Err(RecordError::Order(format!(
                 "{transaction} is decided twice"
             )));
         }
-        if let Some(key) = &key {
-            self.by_key.insert(key.clone(), transaction);
-        }
+        let entry = self.open.entry(transaction).or_default();
+        self.keys.extend(key.clone().map(|key| (key, transaction)));
         entry.decision = Some(Decision::Commit);
         entry.key = key;
         entry.unix_ms = unix_ms;
@@ -276,12 +276,15 @@ impl Ledger {
         {
             entry.completed = true;
             entry.unix_ms = ended.unix_ms;
-            return;
+            entry.key = ended.key.or(entry.key.take());
+            let key = entry.key.clone();
+            return self.keys.extend(key.map(|key| (key, transaction)));
         }
-        self.open.remove(&transaction);
-        if let Some(key) = &ended.key {
-            self.by_key.insert(key.clone(), transaction);
+        if let Some(entry) = self.open.remove(&transaction) {
+            self.drop_key(entry.key.as_ref(), transaction);
         }
+        let key = ended.key.clone();
+        self.keys.extend(key.map(|key| (key, transaction)));
         if self.ended.insert(transaction, ended).is_none() {
             self.ended_order.push_back(transaction);
         }
@@ -299,10 +302,8 @@ impl Ledger {
     }
 
     fn drop_key(&mut self, key: Option<&Arc<[u8]>>, transaction: TransactionId) {
-        if let Some(key) = key
-            && self.by_key.get(key) == Some(&transaction)
-        {
-            self.by_key.remove(key);
+        if let Some(key) = key {
+            self.keys.remove(&(key.clone(), transaction));
         }
     }
 
@@ -312,6 +313,11 @@ impl Ledger {
         self.names
             .get(&key)
             .is_some_and(|names| number < names.until)
+    }
+
+    /// Whether the records say that a branch of an unfinished transaction needs nothing more.
+    pub(crate) fn has_ended(&self, id: TransactionId, key: &BranchKey) -> bool {
+        self.open.get(&id).is_some_and(|entry| entry.has_ended(key))
     }
 
     /// The records that lead to this state, for a checkpoint.
@@ -374,7 +380,13 @@ impl Ledger {
     /// The newest decided transaction with this application key.
     #[must_use]
     pub fn find_key(&self, key: &[u8]) -> Option<TransactionId> {
-        self.by_key.get(key).copied()
+        let id = |incarnation, sequence| TransactionId {
+            incarnation: Incarnation(incarnation),
+            sequence,
+        };
+        let key: Arc<[u8]> = key.into();
+        let all = (key.clone(), id(0, 0))..=(key, id(u32::MAX, u64::MAX));
+        self.keys.range(all).next_back().map(|(_, id)| *id)
     }
 
     /// Transactions that are not ended everywhere, or ended otherwise than decided and not forgotten.
@@ -525,6 +537,15 @@ impl OpenEntry {
         }
     }
 
+    /// Whether a start would leave this branch alone.
+    fn has_ended(&self, key: &BranchKey) -> bool {
+        let named = |branch: &DecidedBranch| {
+            branch.participant == key.0 && branch.identity.transactional_id == key.1
+        };
+        let left_out = self.decision == Some(Decision::Commit) && !self.branches.iter().any(named);
+        left_out || self.acknowledged.contains(key) || self.heuristic.contains_key(key)
+    }
+
     /// The branches that a start has to end, with the identity to end them by.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = &DecidedBranch> {
         self.branches.iter().filter(|branch| {
@@ -532,16 +553,15 @@ impl OpenEntry {
                 branch.participant.clone(),
                 branch.identity.transactional_id.clone(),
             );
-            !self.acknowledged.contains(&key) && !self.heuristic.contains_key(&key)
+            !self.has_ended(&key)
         })
     }
 
     /// The own branches that a start has to abort.
     pub(crate) fn undecided(&self) -> impl Iterator<Item = (Arc<str>, BranchIdentity)> + '_ {
-        let open = self.decision.is_none();
         self.own
             .iter()
-            .filter(move |_| open)
+            .filter(|(key, _)| self.decision != Some(Decision::Commit) && !self.has_ended(key))
             .map(|((participant, name), own)| {
                 let identity = BranchIdentity {
                     transactional_id: name.clone(),

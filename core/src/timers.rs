@@ -15,8 +15,8 @@ pub(crate) enum Timer {
     Enlist(TransactionId, usize),
     /// A branch is tried again.
     Branch(TransactionId, usize),
-    /// A completion record that the log refused is tried again.
-    Completion(TransactionId),
+    /// Records that the log refused, and nothing can do without, are tried again.
+    Records(TransactionId),
     /// A participant is tried again, or swept.
     Participant(ParticipantId),
     /// A slot is opened again after a failure.
@@ -31,7 +31,7 @@ impl Timer {
             Self::Deadline(_) => WaitReason::Deadline,
             Self::Enlist(..) => WaitReason::EnlistTimeout,
             Self::Branch(..) => WaitReason::BranchRetry,
-            Self::Completion(_) => WaitReason::LogRetry,
+            Self::Records(_) => WaitReason::LogRetry,
             Self::Participant(_) => WaitReason::Sweep,
             Self::Slots(_) => WaitReason::ParticipantRetry,
             Self::Idle(_) => WaitReason::IdleSlots,

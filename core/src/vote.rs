@@ -28,7 +28,7 @@ pub(crate) struct Objection {
 }
 
 impl Vote {
-    fn no(detail: impl Into<String>) -> Self {
+    pub(crate) fn no(detail: impl Into<String>) -> Self {
         Self::No(Objection {
             detail: detail.into(),
             stranger: false,
@@ -67,23 +67,24 @@ pub(crate) fn own(
     if let Some(why) = undelivered(writes) {
         return Vote::no(why);
     }
-    if writes.fenced {
-        return Vote::no(why_or(writes, "the producer is fenced"));
-    }
-    if !writes.stated_delivered && writes.sent == 0 {
+    let unwritten = writes.sent == 0 && writes.offsets_sent == 0;
+    if !writes.stated_delivered && unwritten {
         return Vote::no(
             "the application did not say that everything it wrote was delivered: count its \
              deliveries, or state delivered before commit",
         );
     }
     match described(report) {
-        Ok(found) if found == baseline && writes.sent == 0 => Vote::ReadOnly,
+        Ok(found) if found == baseline && unwritten => Vote::ReadOnly,
         Ok(found) => ongoing(found, name, baseline.producer, class),
         Err(why) => Vote::no(why),
     }
 }
 
 fn undelivered(writes: &WriteReport) -> Option<String> {
+    if writes.fenced {
+        return Some(why_or(writes, "the producer is fenced"));
+    }
     if writes.failed > 0 {
         let count = writes.failed;
         return Some(why_or(writes, &format!("{count} deliveries failed")));

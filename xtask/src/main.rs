@@ -78,9 +78,8 @@ fn demo(arguments: &[String]) -> Result<(), Failure> {
         "--release",
         "-p",
         "gtc-chaos",
-        "--bin",
-        "demo",
         "--",
+        "demo",
     ]);
     // A first `--` only kept `--help` from xtask.
     demo.args(

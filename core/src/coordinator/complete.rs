@@ -9,7 +9,7 @@ use super::state::{Branch, BranchAt, BranchState, BranchWriter, State};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::ending::{Ending, Ground, Step, Verdict};
-use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome};
+use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome, Reuse};
 use crate::evidence::{EndAnswer, Inquiry};
 use crate::identity::{ParticipantId, SlotId, TransactionId, VersionClass};
 use crate::record::Record;
@@ -55,7 +55,7 @@ impl Coordinator {
             };
             return self.act(action, Pending::EndBranch(at));
         }
-        if !self.participants[usize::from(p.0)].listed {
+        if !self.participants[usize::from(p.0)].is_ready(ending.ground) {
             return self.participant_mut(p).blocked.push(at);
         }
         let Some(action) = step_action(p, ending) else {
@@ -128,33 +128,87 @@ impl Coordinator {
         self.record_acknowledged(at.0);
     }
 
-    /// R16: when a branch stays open, those that are acknowledged are written down.
+    /// R16: when a branch stays open, those that are ended are written down: they are not looked at again
+    /// after a start, and what wrote them is free without waiting for the others.
     fn record_acknowledged(&mut self, id: TransactionId) {
+        let waits = self.waits(id);
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
-        let decided = matches!(
-            &transaction.state,
-            State::Completing(c) if c.decision == Decision::Commit && c.ground == Ground::Decided
-        );
-        if !decided {
+        let State::Completing(completing) = &transaction.state else {
+            return;
+        };
+        let decided =
+            completing.decision == Decision::Commit && completing.ground == Ground::Decided;
+        if !waits {
             return;
         }
         let mut records = Vec::new();
-        for branch in &mut transaction.branches {
-            let done = matches!(branch.state, BranchState::Done) && !branch.acknowledged;
-            if let (true, Some(name)) = (done, &branch.transactional_id) {
-                branch.acknowledged = true;
+        let mut branches = Vec::new();
+        for (index, branch) in transaction.branches.iter_mut().enumerate() {
+            if branch.acknowledged || !branch.is_recorded(decided) {
+                continue;
+            }
+            if let Some(name) = &branch.transactional_id {
                 records.push(Record::Acknowledged {
                     transaction: id,
                     participant: branch.name.clone(),
                     transactional_id: name.clone(),
                 });
+                records.extend(branch.discarded());
+                branch.acknowledged = true;
+                branches.push(index);
             }
         }
-        for record in records {
-            self.append(record, Durability::Lazy, Purpose::Nothing);
+        if !branches.is_empty() {
+            let purpose = Purpose::Acknowledged(id, branches);
+            self.append_all(records, Durability::Lazy, purpose);
         }
+    }
+
+    /// Whether a branch of it cannot be ended now, and is tried again later.
+    fn waits(&self, id: TransactionId) -> bool {
+        self.transactions
+            .get(&id)
+            .is_some_and(|t| t.branches.iter().any(|branch| self.branch_waits(branch)))
+    }
+
+    fn branch_waits(&self, branch: &Branch) -> bool {
+        let BranchState::Ending(ending) = &branch.state else {
+            return false;
+        };
+        let blocked = |p: ParticipantId| {
+            let participant = &self.participants[usize::from(p.0)];
+            ending.step != Step::ByWriter && !participant.is_ready(ending.ground)
+        };
+        ending.failed > 0 || branch.participant.is_none_or(blocked)
+    }
+
+    /// What wrote these branches is free, whatever becomes of the others (R9).
+    pub(super) fn acknowledged_durably(&mut self, id: TransactionId, ended: &[usize], now: Now) {
+        let slots: Vec<(ParticipantId, SlotId)> =
+            self.transactions.get(&id).map_or_else(Vec::new, |t| {
+                let branches = ended.iter().filter_map(|index| t.branches.get(*index));
+                branches.filter_map(Branch::leased).collect()
+            });
+        for (p, slot) in slots {
+            self.slot_durable((p, slot), id, now);
+        }
+        self.serve_own_waiters(now);
+    }
+
+    pub(super) fn acknowledgement_refused(&mut self, id: TransactionId, ended: &[usize]) {
+        if let Some(transaction) = self.transactions.get_mut(&id) {
+            for index in ended {
+                transaction.branches[*index].acknowledged = false;
+            }
+        }
+    }
+
+    /// The log had refused records of this transaction.
+    pub(super) fn write_again(&mut self, id: TransactionId) {
+        self.record_acknowledged(id);
+        self.append_completion(id);
     }
 
     /// The only branch of a one-phase transaction was aborted by its broker: so is the transaction.
@@ -185,10 +239,10 @@ impl Coordinator {
         let BranchState::Ending(ending) = &branch.state else {
             return;
         };
-        let dirty_writer = branch.writer.clone();
-        let class = ending.class;
-        branch.state = BranchState::RecordingHeuristic;
-        let record = Record::Heuristic {
+        let spent = branch.spent_producer(ending);
+        let ending = ending.clone();
+        let writer = branch.writer.clone();
+        let heuristic = Record::Heuristic {
             transaction: id,
             decision,
             participant: branch.name.clone(),
@@ -196,16 +250,18 @@ impl Coordinator {
             kind,
             detail: detail.as_str().into(),
         };
+        let mut records = alloc::vec![heuristic];
+        branch.spent = spent;
+        records.extend(branch.discarded());
+        if let BranchWriter::Slot(_) = writer {
+            branch.writer = BranchWriter::Gone { own: false };
+        }
+        branch.state = BranchState::RecordingHeuristic(ending);
         let participant = branch.participant;
         self.timers.cancel(Timer::Branch(id, index));
-        self.append(
-            record,
-            Durability::Forced,
-            Purpose::Heuristic(at, kind, detail),
-        );
-        if let (Some(p), BranchWriter::Slot(slot), VersionClass::V1) =
-            (participant, dirty_writer, class)
-        {
+        let purpose = Purpose::Heuristic(at, kind, detail);
+        self.append_all(records, Durability::Forced, purpose);
+        if let (Some(p), BranchWriter::Slot(slot)) = (participant, writer) {
             self.retire(p, slot);
         }
     }
@@ -231,45 +287,23 @@ impl Coordinator {
         self.set_branch(at, BranchState::Heuristic(detail));
         self.tell(Event::Heuristic(at.0, heuristic));
         if own {
-            self.own_released(at, true, now);
+            self.own_released(at, Reuse::Discard, now);
         }
         self.finish_if_complete(at.0, now);
     }
 
     /// There was no room for the record: look again, later.
     pub(super) fn heuristic_refused(&mut self, at: BranchAt, why: String, now: Now) {
-        let Some(branch) = self.branch(at) else {
+        let Some(BranchState::RecordingHeuristic(ending)) = self.branch(at).map(|b| &b.state)
+        else {
             return;
         };
-        let Some(ending) = self.ending_again(branch, why) else {
-            return;
-        };
-        self.set_branch(at, BranchState::Ending(ending.into()));
-        self.retry_branch(at, Step::Inquire, now);
-    }
-
-    fn ending_again(&self, branch: &Branch, why: String) -> Option<Ending> {
-        let name = branch.transactional_id.clone()?;
-        let key = |entry: &&crate::DecidedBranch| {
-            entry.participant == branch.name && entry.identity.transactional_id == name
-        };
-        let decided = self
-            .ledger
-            .open
-            .values()
-            .flat_map(|entry| &entry.branches)
-            .find(key);
-        let mut ending = match decided {
-            Some(decided) => {
-                let identity = decided.identity.clone();
-                Ending::identified(Decision::Commit, Ground::Decided, identity)
-            }
-            None => Ending::unidentified(Ground::Decided, VersionClass::V1, name.clone()),
-        };
-        ending.detail = Some(why);
-        ending.failed = 1;
+        let mut ending = ending.clone();
+        ending.failed = ending.failed.saturating_add(1);
         ending.dirty = true;
-        Some(ending)
+        ending.detail = Some(why);
+        self.set_branch(at, BranchState::Ending(ending));
+        self.retry_branch(at, Step::Inquire, now);
     }
 
     fn branch_finished(&mut self, at: BranchAt, state: BranchState, now: Now) {
@@ -289,6 +323,9 @@ impl Coordinator {
         let dirty = ending.dirty || matches!(state, BranchState::InDoubt(_));
         let uncertain = ending.class == VersionClass::V1 && (ending.failed > 0 || ending.sent > 1);
         let (participant, writer) = (branch.participant, branch.writer.clone());
+        if uncertain {
+            branch.spent = branch.spent_producer(ending);
+        }
         branch.state = state;
         self.timers.cancel(Timer::Branch(id, index));
         match (participant, writer) {
@@ -297,19 +334,16 @@ impl Coordinator {
                 self.serve_waiters(p, now);
             }
             (Some(_), BranchWriter::Own(_) | BranchWriter::Gone { own: true }) => {
-                self.own_released(at, uncertain, now);
+                let reuse = if uncertain {
+                    Reuse::Discard
+                } else {
+                    Reuse::Reuse
+                };
+                self.own_released(at, reuse, now);
             }
             _ => {}
         }
-        let open = self.transactions.get(&id).is_some_and(|transaction| {
-            transaction
-                .branches
-                .iter()
-                .any(|branch| branch.is_retried())
-        });
-        if open {
-            self.record_acknowledged(id);
-        }
+        self.record_acknowledged(id);
         self.finish_if_complete(id, now);
     }
 
@@ -424,13 +458,26 @@ impl Coordinator {
         let State::Recording(decision) = transaction.state else {
             return;
         };
-        let record = Record::Completed {
+        let mut records: Vec<Record> = transaction
+            .branches
+            .iter()
+            .filter(|branch| !branch.acknowledged)
+            .filter_map(Branch::discarded)
+            .collect();
+        records.push(Record::Completed {
             transaction: id,
             decision,
             key: transaction.key.clone(),
             unix_ms: transaction.unix_ms,
+        });
+        // An application may want its own producer back at once, and has no other to rotate to.
+        let own = transaction.branches.iter().any(|b| b.writer.is_own());
+        let durability = if own {
+            Durability::Forced
+        } else {
+            Durability::Lazy
         };
-        self.append(record, Durability::Lazy, Purpose::Completion(id));
+        self.append_all(records, durability, Purpose::Completion(id));
     }
 
     /// The completion is durable: its slots are free as soon as they are proved clean (R9).
@@ -449,12 +496,12 @@ impl Coordinator {
         if self.recovering.remove(&id) {
             self.check_recovered();
         }
-        self.wake_own_waiters(now);
+        self.serve_own_waiters(now);
     }
 
     /// After a close: nothing is under way any more but what waits for a participant.
     pub(super) fn check_drained(&mut self) {
-        let waiting = |branch: &Branch| branch.state.is_final() || branch.is_retried();
+        let waiting = |branch: &Branch| branch.state.is_final() || self.branch_waits(branch);
         let quiet = self
             .transactions
             .values()
@@ -464,7 +511,7 @@ impl Coordinator {
                 }
                 _ => false,
             });
-        if self.phase == (Phase::Closing { drained: false }) && quiet && self.appends == 0 {
+        if self.phase == (Phase::Closing { drained: false }) && quiet && self.log_is_quiet() {
             self.phase = Phase::Closing { drained: true };
             self.tell(Event::Drained);
         }
@@ -488,10 +535,11 @@ fn step_action(p: ParticipantId, ending: &Ending) -> Option<Action> {
 }
 
 impl Branch {
-    /// It could not be ended at the first attempt, and is tried again.
-    fn is_retried(&self) -> bool {
-        match &self.state {
-            BranchState::Ending(ending) => ending.failed > 0 || self.participant.is_none(),
+    /// A start would look at it again, or wait for it, unless the log says that it is ended.
+    const fn is_recorded(&self, decided: bool) -> bool {
+        match self.state {
+            BranchState::Done => decided || self.writer.is_own(),
+            BranchState::ReadOnly => self.writer.is_own(),
             _ => false,
         }
     }

@@ -95,7 +95,7 @@ impl Coordinator {
                     ));
                 }
                 let state = self.participants[usize::from(p.0)].pool.slots.get(slot);
-                let recording = matches!(branch.state, BranchState::RecordingHeuristic);
+                let recording = matches!(branch.state, BranchState::RecordingHeuristic(_));
                 let leased = state.is_some_and(|slot| slot.state == SlotState::Leased(*id));
                 if !leased && !recording {
                     return Err(format!(

@@ -9,7 +9,7 @@ use super::state::{BranchAt, State};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::event::{AbortReason, Event, HeuristicKind, Outcome, StopReason};
-use crate::identity::{ParticipantId, TransactionId};
+use crate::identity::{ActionId, ParticipantId, TransactionId};
 use crate::record::Record;
 use crate::response::AppendFailure;
 use crate::time::Now;
@@ -24,18 +24,33 @@ pub(super) enum Purpose {
     Names(ParticipantId, u32),
     Decision(TransactionId),
     Heuristic(BranchAt, HeuristicKind, String),
+    /// An own producer's branch.
+    Enlistment(TransactionId),
+    /// Branches of a transaction of which another stays open.
+    Acknowledged(TransactionId, Vec<usize>),
     Completion(TransactionId),
     /// Nothing waits for it.
     Nothing,
 }
 
-/// Appends held back while a checkpoint is due: it may only be taken when nothing is under way, because
-/// an append under way may still turn out to have been refused.
+/// One append under way.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    id: ActionId,
+    records: Vec<Record>,
+    purpose: Purpose,
+    durable: Option<Result<(), String>>,
+}
+
+/// The appends under way, and those held back while a checkpoint is due: it may only be taken when nothing
+/// is under way, because an append under way may still turn out to have been refused.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct Journal {
     bytes_since_checkpoint: u64,
     checkpointing: bool,
     queue: VecDeque<(Vec<Record>, Durability, Purpose)>,
+    /// In the order of the log, in which their records are taken in, whatever the order of the responses.
+    under_way: VecDeque<UnderWay>,
 }
 
 impl Coordinator {
@@ -48,12 +63,21 @@ impl Coordinator {
     }
 
     pub(super) fn append(&mut self, record: Record, durability: Durability, purpose: Purpose) {
-        self.held.bytes_since_checkpoint += size(&record);
-        let records = vec![record];
-        let due = self.held.bytes_since_checkpoint > self.config.limits.checkpoint_bytes;
-        if self.held.checkpointing || (due && self.phase != Phase::Starting) {
-            self.held.checkpointing = true;
-            self.held.queue.push_back((records, durability, purpose));
+        self.append_all(vec![record], durability, purpose);
+    }
+
+    /// Appends records that the log takes together or not at all.
+    pub(super) fn append_all(
+        &mut self,
+        records: Vec<Record>,
+        durability: Durability,
+        purpose: Purpose,
+    ) {
+        self.journal.bytes_since_checkpoint += records.iter().map(size).sum::<u64>();
+        let due = self.journal.bytes_since_checkpoint > self.config.limits.checkpoint_bytes;
+        if self.journal.checkpointing || (due && self.phase != Phase::Starting) {
+            self.journal.checkpointing = true;
+            self.journal.queue.push_back((records, durability, purpose));
             self.checkpoint_if_quiet();
         } else {
             self.emit_append(records, durability, purpose);
@@ -61,12 +85,23 @@ impl Coordinator {
     }
 
     fn emit_append(&mut self, records: Vec<Record>, durability: Durability, purpose: Purpose) {
-        self.appends += 1;
+        let id = ActionId(self.next_action);
         let action = Action::Append {
             records: records.clone(),
             durability,
         };
-        self.act(action, Pending::Append(records, purpose));
+        self.journal.under_way.push_back(UnderWay {
+            id,
+            records,
+            purpose,
+            durable: None,
+        });
+        self.act(action, Pending::Append(id));
+    }
+
+    /// No append is under way or held back.
+    pub(super) fn log_is_quiet(&self) -> bool {
+        self.journal.under_way.is_empty() && self.journal.queue.is_empty()
     }
 
     fn checkpoint_if_quiet(&mut self) {
@@ -74,7 +109,7 @@ impl Coordinator {
             .pending
             .values()
             .any(|p| matches!(p, Pending::Checkpoint));
-        if self.held.checkpointing && self.appends == 0 && !under_way {
+        if self.journal.checkpointing && self.journal.under_way.is_empty() && !under_way {
             let snapshot = self.ledger.snapshot();
             self.act(Action::Checkpoint { snapshot }, Pending::Checkpoint);
         }
@@ -82,13 +117,13 @@ impl Coordinator {
 
     pub(super) fn checkpointed(&mut self) {
         self.counters.checkpoints += 1;
-        self.held.bytes_since_checkpoint = 0;
+        self.journal.bytes_since_checkpoint = 0;
         self.release_held();
     }
 
     fn release_held(&mut self) {
-        self.held.checkpointing = false;
-        while let Some((records, durability, purpose)) = self.held.queue.pop_front() {
+        self.journal.checkpointing = false;
+        while let Some((records, durability, purpose)) = self.journal.queue.pop_front() {
             self.emit_append(records, durability, purpose);
         }
     }
@@ -97,7 +132,7 @@ impl Coordinator {
     pub(super) fn checkpoint_failed(&mut self, failure: AppendFailure, now: Now) {
         match failure {
             AppendFailure::Refused(_) => {
-                self.held.bytes_since_checkpoint = 0;
+                self.journal.bytes_since_checkpoint = 0;
                 self.release_held();
             }
             AppendFailure::Unknown(why) => self.stop(StopReason::LogFailed(why), now),
@@ -105,8 +140,46 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn appended(&mut self, records: Vec<Record>, purpose: Purpose, now: Now) {
-        self.appends -= 1;
+    pub(super) fn appended(&mut self, id: ActionId, now: Now) {
+        self.append_answered(id, Ok(()), now);
+    }
+
+    pub(super) fn append_failed(&mut self, id: ActionId, failure: AppendFailure, now: Now) {
+        match failure {
+            AppendFailure::Refused(why) => self.append_answered(id, Err(why), now),
+            AppendFailure::Unknown(why) => self.stop(StopReason::LogFailed(why), now),
+            AppendFailure::Fenced(why) => self.stop(StopReason::LogFenced(why), now),
+        }
+    }
+
+    /// Takes in what is answered, in the order of the log.
+    fn append_answered(&mut self, id: ActionId, durable: Result<(), String>, now: Now) {
+        let answered = self
+            .journal
+            .under_way
+            .iter_mut()
+            .find(|append| append.id == id);
+        if let Some(append) = answered {
+            append.durable = Some(durable);
+        }
+        while let Some(UnderWay {
+            durable: Some(durable),
+            ..
+        }) = self.journal.under_way.front()
+        {
+            let durable = durable.clone();
+            let Some(append) = self.journal.under_way.pop_front() else {
+                break;
+            };
+            match durable {
+                Ok(()) => self.take_in(append.records, append.purpose, now),
+                Err(why) => self.append_refused(append.purpose, why, now),
+            }
+        }
+        self.checkpoint_if_quiet();
+    }
+
+    fn take_in(&mut self, records: Vec<Record>, purpose: Purpose, now: Now) {
         for record in records {
             if let Err(error) = self.ledger.apply(record) {
                 let why = alloc::format!("a record of our own does not apply: {error}");
@@ -119,39 +192,35 @@ impl Coordinator {
             Purpose::Names(p, until) => self.named(p, until, now),
             Purpose::Decision(id) => self.decided(id, now),
             Purpose::Heuristic(at, kind, detail) => self.heuristic_recorded(at, kind, detail, now),
+            Purpose::Acknowledged(id, branches) => self.acknowledged_durably(id, &branches, now),
             Purpose::Completion(id) => self.completion_recorded(id, now),
-            Purpose::Nothing => {}
+            Purpose::Enlistment(_) | Purpose::Nothing => {}
         }
-        self.checkpoint_if_quiet();
-    }
-
-    pub(super) fn append_failed(&mut self, purpose: Purpose, failure: AppendFailure, now: Now) {
-        self.appends -= 1;
-        match failure {
-            AppendFailure::Refused(why) => self.append_refused(purpose, why, now),
-            AppendFailure::Unknown(why) => self.stop(StopReason::LogFailed(why), now),
-            AppendFailure::Fenced(why) => self.stop(StopReason::LogFenced(why), now),
-        }
-        self.checkpoint_if_quiet();
     }
 
     /// Provably nothing was written: what waited for it does without, or tries again.
     fn append_refused(&mut self, purpose: Purpose, why: String, now: Now) {
         // A checkpoint lets the log remove what it no longer needs, and so makes room.
-        self.held.checkpointing = true;
+        self.journal.checkpointing = true;
         match purpose {
             Purpose::Started => self.stop(StopReason::LogFailed(why), now),
             Purpose::Bound(p) => self.cycle_failed(p, why, now),
             Purpose::Names(p, _) => self.names_refused(p, why, now),
             Purpose::Decision(id) => self.begin_abort(id, AbortReason::LogFull(why), now),
             Purpose::Heuristic(at, ..) => self.heuristic_refused(at, why, now),
-            Purpose::Completion(id) => {
-                let delay = self.jitter.delay(self.config.backoff, 8);
-                self.timers
-                    .set(Timer::Completion(id), now.monotonic + delay);
+            Purpose::Enlistment(id) => self.enlistment_refused(id, why, now),
+            Purpose::Acknowledged(id, branches) => {
+                self.acknowledgement_refused(id, &branches);
+                self.retry_records(id, now);
             }
+            Purpose::Completion(id) => self.retry_records(id, now),
             Purpose::Nothing => {}
         }
+    }
+
+    fn retry_records(&mut self, id: TransactionId, now: Now) {
+        let delay = self.jitter.delay(self.config.backoff, 8);
+        self.timers.set(Timer::Records(id), now.monotonic + delay);
     }
 
     /// Stops for good: no further action, and every open caller hears that its outcome is in doubt.

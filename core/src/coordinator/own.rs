@@ -5,13 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::journal::Purpose;
-use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State};
+use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State, Transaction};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
-use crate::event::{AbortReason, Event, Refusal, Reuse};
+use crate::ending::Ending;
+use crate::event::{AbortReason, Event, ParticipantStatus, Refusal, Reuse};
 use crate::evidence::{BrokerState, Inquiry, TransactionDescription};
 use crate::identity::{
-    BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
+    BranchIdentity, ParticipantId, ProducerIdentity, SlotName, TransactionId, VersionClass,
 };
 use crate::record::Record;
 use crate::request::Accepted;
@@ -29,7 +30,7 @@ impl Coordinator {
         let participant = self.participant(p)?;
         let name = participant.name.clone();
         let finalised = participant.transaction_version;
-        if let crate::ParticipantStatus::Stopped(why) = &participant.status {
+        if let ParticipantStatus::Stopped(why) = &participant.status {
             return Err(Refusal::Fenced(why.clone()));
         }
         if participant.listed && class == VersionClass::V2 && finalised < 2 {
@@ -37,8 +38,24 @@ impl Coordinator {
                 "{name} has transaction.version {finalised}: every producer is of class v1 there"
             )));
         }
+        let pool = SlotName::coordinator_prefix(&self.config.coordinator);
+        if transactional_id.starts_with(&pool) {
+            return Err(Refusal::Config(format!(
+                "{transactional_id} begins with {pool}, which is reserved for the slots of this coordinator"
+            )));
+        }
         let branches_max = self.config.limits.branches_max;
         let transaction = self.active(id)?;
+        if let Some(enlisted) = transaction.own_enlisted(p, &transactional_id) {
+            if enlisted {
+                self.tell(Event::Enlisted {
+                    transaction: id,
+                    participant: p,
+                    slot: None,
+                });
+            }
+            return Ok(Accepted::Pending);
+        }
         let index = transaction.branches.len();
         if index >= branches_max {
             return Err(Refusal::Limit("branches_max", branches_max as u64));
@@ -54,6 +71,7 @@ impl Coordinator {
             enlisted: now.monotonic,
             state: BranchState::Leasing,
             acknowledged: false,
+            spent: None,
         });
         let at = now.monotonic + self.config.limits.enlist_timeout;
         self.timers.set(Timer::Enlist(id, index), at);
@@ -62,28 +80,38 @@ impl Coordinator {
         Ok(Accepted::Pending)
     }
 
-    /// Whether a branch of this own producer is not ended yet, other than the ones that only wait.
+    /// Whether a branch of this own producer, other than the ones that only wait, is not ended yet, or not
+    /// so durably that a start would leave the producer alone (R9).
     fn own_is_busy(&self, p: ParticipantId, transactional_id: &Arc<str>) -> bool {
-        self.transactions
-            .values()
-            .flat_map(|t| &t.branches)
-            .any(|branch| {
+        let Some(participant) = self.participants.get(usize::from(p.0)) else {
+            return false;
+        };
+        let key = (participant.name.clone(), transactional_id.clone());
+        self.transactions.iter().any(|(id, transaction)| {
+            let mut branches = transaction.branches.iter();
+            branches.any(|branch| {
                 branch.participant == Some(p)
                     && branch.transactional_id.as_ref() == Some(transactional_id)
-                    && !matches!(branch.state, BranchState::Leasing)
-                    && !branch.state.is_settled()
+                    && !matches!(branch.state, BranchState::Leasing | BranchState::Left)
+                    && !(branch.state.is_settled() && self.ledger.has_ended(*id, &key))
             })
+        })
     }
 
     /// Inspects the producers whose earlier branches are ended (R4).
-    fn serve_own_waiters(&mut self, now: Now) {
+    pub(super) fn serve_own_waiters(&mut self, now: Now) {
         let waiters = core::mem::take(&mut self.own_waiters);
         for at in waiters {
             let Some((p, transactional_id)) = self.own_at(at) else {
                 continue;
             };
-            let listed = self.participants[usize::from(p.0)].listed;
-            if !listed || self.own_is_busy(p, &transactional_id) {
+            let status = self.participants[usize::from(p.0)].status.clone();
+            if let ParticipantStatus::Stopped(why) = status {
+                self.refuse_enlistment(at, Refusal::Fenced(why));
+                continue;
+            }
+            let verified = status == ParticipantStatus::Verified;
+            if !verified || self.own_is_busy(p, &transactional_id) {
                 self.own_waiters.push_back(at);
                 continue;
             }
@@ -211,7 +239,7 @@ impl Coordinator {
             producer: found.producer,
             version_class,
         };
-        self.append(record, Durability::Lazy, Purpose::Nothing);
+        self.append(record, Durability::Lazy, Purpose::Enlistment(id));
         self.set_deadline(id);
         self.tell(Event::Enlisted {
             transaction: id,
@@ -221,35 +249,26 @@ impl Coordinator {
     }
 
     /// An own branch is ended: tell its application, before it hears the outcome (R4).
-    pub(super) fn own_released(&mut self, at: BranchAt, discard: bool, now: Now) {
-        let (id, index) = at;
-        let Some(transaction) = self.transactions.get(&id) else {
-            return;
-        };
-        let branch = &transaction.branches[index];
-        let (Some(p), Some(name)) = (branch.participant, branch.transactional_id.clone()) else {
-            return;
-        };
-        if discard && let Some(producer) = branch.spent_producer() {
-            let participant = branch.name.clone();
-            let record = Record::Discarded {
+    pub(super) fn own_released(&mut self, at: BranchAt, reuse: Reuse, now: Now) {
+        if let Some((participant, _)) = self.own_at(at) {
+            self.tell(Event::OwnReleased {
+                transaction: at.0,
                 participant,
-                transactional_id: name,
-                producer,
-            };
-            self.append(record, Durability::Lazy, Purpose::Nothing);
+                reuse,
+            });
+            self.serve_own_waiters(now);
         }
-        let reuse = if discard {
-            Reuse::Discard
-        } else {
-            Reuse::Reuse
-        };
-        self.tell(Event::OwnReleased {
-            transaction: id,
-            participant: p,
-            reuse,
-        });
-        self.serve_own_waiters(now);
+    }
+
+    /// The log had no room for an own producer's enlistment: a start could not end what it writes.
+    pub(super) fn enlistment_refused(&mut self, id: TransactionId, why: String, now: Now) {
+        let undecided = self
+            .transactions
+            .get(&id)
+            .is_some_and(|t| matches!(t.state, State::Active(_) | State::Preparing(_)));
+        if undecided {
+            self.begin_abort(id, AbortReason::LogFull(why), now);
+        }
     }
 
     pub(super) fn settle(
@@ -297,10 +316,6 @@ impl Coordinator {
             }
         }
     }
-
-    pub(super) fn wake_own_waiters(&mut self, now: Now) {
-        self.serve_own_waiters(now);
-    }
 }
 
 enum Fitness {
@@ -308,6 +323,18 @@ enum Fitness {
     /// The broker is still ending its last transaction.
     Ending,
     Unfit(Refusal),
+}
+
+impl Transaction {
+    /// Whether this own producer has a branch here, and has it been told so.
+    fn own_enlisted(&self, p: ParticipantId, transactional_id: &Arc<str>) -> Option<bool> {
+        let mut own = self
+            .branches
+            .iter()
+            .filter(|b| b.is_own(p, transactional_id));
+        own.next()
+            .map(|branch| matches!(branch.state, BranchState::Enlisted))
+    }
 }
 
 impl Branch {
@@ -335,12 +362,19 @@ impl Branch {
         Some((identity, baseline.start_time_ms))
     }
 
-    /// The identity under which a late EndTxn of this branch could still arrive.
-    fn spent_producer(&self) -> Option<ProducerIdentity> {
-        match &self.writer {
-            BranchWriter::Own(own) => own.baseline.as_ref().map(|found| found.producer),
-            BranchWriter::Waiting | BranchWriter::Slot(_) | BranchWriter::Gone { .. } => None,
-        }
+    /// The identity under which a late EndTxn of this own branch could still arrive.
+    pub(super) fn spent_producer(&self, ending: &Ending) -> Option<ProducerIdentity> {
+        let identity = ending.identity.as_ref()?;
+        self.writer.is_own().then_some(identity.producer)
+    }
+
+    /// The record that forbids the spent identity.
+    pub(super) fn discarded(&self) -> Option<Record> {
+        Some(Record::Discarded {
+            participant: self.name.clone(),
+            transactional_id: self.transactional_id.clone()?,
+            producer: self.spent?,
+        })
     }
 }
 

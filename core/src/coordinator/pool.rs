@@ -123,6 +123,10 @@ impl Coordinator {
                 return;
             }
             if pool.next_number >= names_max {
+                if usable > 0 {
+                    // Those that are left become free again.
+                    return;
+                }
                 let why = format!(
                     "it has used its {names_max} slot names of this start; restart the coordinator, \
                      or raise names_max"
@@ -405,7 +409,7 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn enlist_timed_out(&mut self, at: BranchAt) {
+    pub(super) fn enlist_timed_out(&mut self, at: BranchAt, now: Now) {
         let (id, index) = at;
         let Some(transaction) = self.transactions.get(&id) else {
             return;
@@ -416,6 +420,7 @@ impl Coordinator {
         let participant = &self.participants[usize::from(p.0)];
         let waited = self.config.limits.enlist_timeout.as_millis();
         let refusal = match (&participant.status, &participant.pool.last_error) {
+            (ParticipantStatus::Stopped(why), _) => Refusal::Fenced(why.clone()),
             (ParticipantStatus::Unavailable(why), _) => Refusal::Unavailable(why.clone()),
             (ParticipantStatus::Starting, _) => {
                 Refusal::Unavailable(format!("no answer within {waited} ms"))
@@ -431,5 +436,6 @@ impl Coordinator {
             .retain(|waiter| *waiter != at);
         self.own_waiters.retain(|waiter| *waiter != at);
         self.refuse_enlistment(at, refusal);
+        self.serve_own_waiters(now);
     }
 }

@@ -27,7 +27,9 @@ pub(super) const PROBE: u32 = 0;
 
 impl Coordinator {
     pub(super) fn started(&mut self, now: Now) {
-        self.phase = Phase::Running;
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Running;
+        }
         self.tell(Event::Started);
         self.recover_transactions(now);
         for index in 0..self.participants.len() {
@@ -44,9 +46,8 @@ impl Coordinator {
                     .unfinished()
                     .map(|b| self.recovered_commit(b, now))
                     .collect(),
-                // Only heuristic branches are left of it, and they are recorded.
-                Some(Decision::Abort) => Vec::new(),
-                None => {
+                // Abort: a heuristic branch was recorded, and others may still be open.
+                Some(Decision::Abort) | None => {
                     let undecided = entry.undecided();
                     undecided
                         .map(|(name, id)| self.recovered_abort(name, id, now))
@@ -110,6 +111,7 @@ impl Coordinator {
             enlisted: now.monotonic,
             state: BranchState::Ending(ending.into()),
             acknowledged: false,
+            spent: None,
         }
     }
 
@@ -127,37 +129,45 @@ impl Coordinator {
         if participant.is_stopped() || participant.cycle != Cycle::Waiting {
             return;
         }
+        if participant.fencing > 0 {
+            // The orphans of the last listing are not answered yet; when they are, this is called again.
+            participant.unfenced = true;
+            return;
+        }
         participant.cycle = Cycle::Connecting;
         self.act(Action::Connect { participant: p }, Pending::Connect(p));
     }
 
     pub(super) fn connected(&mut self, p: ParticipantId, report: ConnectReport, now: Now) {
         let timeout_ms = i64::from(self.participant_config(p).timeout_ms);
-        if let Some(ceiling) = report
-            .timeout_ceiling_ms
-            .filter(|ceiling| *ceiling < timeout_ms)
-        {
-            let why = format!(
+        let ceiling = report.timeout_ceiling_ms.unwrap_or(i64::MAX);
+        // No reason to leave open what an earlier start wrote under a higher ceiling (R15).
+        let objection = (ceiling < timeout_ms).then(|| {
+            format!(
                 "its transaction time-out of {timeout_ms} ms is above the cluster's \
                  transaction.max.timeout.ms of {ceiling}; raise that broker setting, or lower the \
                  participant's time-out"
-            );
-            return self.cycle_failed(p, why, now);
-        }
+            )
+        });
         let cluster_id: Arc<str> = report.cluster_id.into();
         let participant = self.participant_mut(p);
+        participant.objection = objection;
         participant.transaction_version = report.transaction_version;
         participant.cycle = Cycle::Binding;
         let name = participant.name.clone();
         match self.ledger.clusters.get(&name).cloned() {
             Some(bound) if bound == cluster_id => self.cluster_bound(p, now),
-            Some(bound) => self.stop_participant(
-                p,
-                format!(
-                    "it is cluster {cluster_id}, but the log binds the name {name} to cluster \
-                     {bound}; correct its address, or use a new participant name"
-                ),
-            ),
+            Some(bound) => {
+                // No branch is ended there either: an answer of this cluster would prove nothing (R17).
+                self.participant_mut(p).listed = false;
+                self.stop_participant(
+                    p,
+                    format!(
+                        "it is cluster {cluster_id}, but the log binds the name {name} to cluster \
+                         {bound}; correct its address, or use a new participant name"
+                    ),
+                );
+            }
             None => {
                 let record = Record::ClusterBound {
                     participant: name,

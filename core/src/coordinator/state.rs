@@ -72,6 +72,8 @@ pub(super) struct Branch {
     pub(super) state: BranchState,
     /// An `Acknowledged` record was written (R16).
     pub(super) acknowledged: bool,
+    /// An own producer's identity that must not be used again (R3).
+    pub(super) spent: Option<ProducerIdentity>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,8 +110,8 @@ pub(super) enum BranchState {
     /// Voted no.
     Refused,
     Ending(Box<Ending>),
-    /// Its heuristic record is being written.
-    RecordingHeuristic,
+    /// Its heuristic record is being written; the ending goes on if the log refuses it.
+    RecordingHeuristic(Box<Ending>),
     Done,
     Heuristic(String),
     /// One-phase, and nobody can tell.
@@ -136,7 +138,7 @@ impl BranchState {
             Self::ReadOnly => "read-only",
             Self::Refused => "voted no",
             Self::Ending(_) => "ending",
-            Self::RecordingHeuristic => "recording a heuristic outcome",
+            Self::RecordingHeuristic(_) => "recording a heuristic outcome",
             Self::Done => "acknowledged",
             Self::Heuristic(..) => "heuristic",
             Self::InDoubt(_) => "in doubt",
@@ -207,10 +209,16 @@ pub(super) struct Participant {
     pub(super) pool: Pool,
     /// A listing of this incarnation found nothing stale: branches may be ended by identity (R13, R17).
     pub(super) listed: bool,
+    /// A listing of this incarnation was complete (R8).
+    pub(super) proved: bool,
     /// A complete listing was swept and every orphan in it answered.
     pub(super) swept: bool,
     /// Orphans being fenced.
     pub(super) fencing: usize,
+    /// One of them could not be.
+    pub(super) unfenced: bool,
+    /// Why it takes no branches, although what is open there can be ended.
+    pub(super) objection: Option<String>,
     /// Branches that wait for `listed`.
     pub(super) blocked: Vec<BranchAt>,
     pub(super) transaction_version: i16,
@@ -228,10 +236,22 @@ impl Participant {
                 ..Pool::default()
             },
             listed: false,
+            proved: false,
             swept: false,
             fencing: 0,
+            unfenced: false,
+            objection: None,
             blocked: Vec::new(),
             transaction_version: 0,
+        }
+    }
+
+    /// Branches may be ended by their identities: it is the right cluster, and the log is not stale (R13,
+    /// R17). What is only presumed needs a complete listing as well (R8).
+    pub(super) fn is_ready(&self, ground: Ground) -> bool {
+        match ground {
+            Ground::Decided | Ground::OnePhase => self.listed,
+            Ground::Presumed => self.listed && self.proved,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -26,37 +27,44 @@ impl Coordinator {
         if let Some(why) = self.stale(listing) {
             return self.stop(StopReason::StaleLog(why), now);
         }
-        self.unblock(p, now);
-        let probe = self.slot_name(p, PROBE);
-        let probe_seen = listing
-            .transactions
-            .iter()
-            .any(|t| t.transactional_id == probe);
-        if !listing.complete || !probe_seen {
-            let missing = match &listing.detail {
-                Some(detail) => detail.clone(),
-                None => format!(
-                    "the just initialised id {probe} is not shown: grant Describe on \
-                     transactional ids with the prefix gtc.{}.",
-                    self.config.coordinator
-                ),
-            };
-            let why = format!("its transactions cannot be listed completely: {missing}");
-            return self.cycle_failed(p, why, now);
+        let missing = self.missing(p, listing);
+        let participant = self.participant_mut(p);
+        participant.listed = true;
+        participant.proved |= missing.is_none();
+        for at in core::mem::take(&mut participant.blocked) {
+            self.run_step(at, now);
         }
-        self.sweep(p, listing, now);
+        match missing {
+            Some(missing) => {
+                let why = format!("its transactions cannot be listed completely: {missing}");
+                self.cycle_failed(p, why, now);
+            }
+            None => self.sweep(p, listing, now),
+        }
+    }
+
+    /// Why a listing does not count as complete (R8).
+    fn missing(&self, p: ParticipantId, listing: &Listing) -> Option<String> {
+        let probe = self.slot_name(p, PROBE);
+        let mut listed = listing.transactions.iter();
+        if listing.complete && listed.any(|t| t.transactional_id == probe) {
+            return None;
+        }
+        Some(listing.detail.clone().unwrap_or_else(|| {
+            format!(
+                "the just initialised id {probe} is not shown: grant Describe on transactional ids \
+                 with the prefix gtc.{}.",
+                self.config.coordinator
+            )
+        }))
     }
 
     /// A name of our own log that the log does not know, or of an incarnation to come (R13).
-    fn stale(&self, listing: &Listing) -> Option<alloc::string::String> {
+    fn stale(&self, listing: &Listing) -> Option<String> {
         listing.transactions.iter().find_map(|listed| {
             let name = SlotName::parse(&self.config.coordinator, &listed.transactional_id)?;
             let ours = name.log_id == self.config.log_id;
-            let known = name.incarnation <= self.incarnation
-                && self
-                    .ledger
-                    .knows(&name.participant, name.incarnation, name.number);
-            (ours && !known).then(|| {
+            (ours && !self.made(&name)).then(|| {
                 format!(
                     "a cluster lists {}, which this log never made: the log is an old copy or was \
                      restored from a backup; see docs/operations.md for the way out",
@@ -66,23 +74,34 @@ impl Coordinator {
         })
     }
 
-    fn unblock(&mut self, p: ParticipantId, now: Now) {
-        let participant = self.participant_mut(p);
-        participant.listed = true;
-        for at in core::mem::take(&mut participant.blocked) {
-            self.run_step(at, now);
+    /// Whether this log, and in its own incarnation this very coordinator, made the name.
+    fn made(&self, name: &SlotName) -> bool {
+        if name.incarnation != self.incarnation {
+            return name.incarnation < self.incarnation
+                && self
+                    .ledger
+                    .knows(&name.participant, name.incarnation, name.number);
         }
-        self.wake_own_waiters(now);
+        self.participants
+            .iter()
+            .find(|participant| *participant.name == *name.participant)
+            .is_some_and(|participant| name.number < participant.pool.next_number)
     }
 
     fn sweep(&mut self, p: ParticipantId, listing: &Listing, now: Now) {
         let participant = self.participant_mut(p);
         participant.attempts = 0;
-        self.set_status(p, ParticipantStatus::Verified);
+        let status = match &participant.objection {
+            Some(why) => ParticipantStatus::Unavailable(why.clone()),
+            None => ParticipantStatus::Verified,
+        };
+        self.set_status(p, status);
         self.note_foreign(p, listing);
         self.drop_expired_names(p, listing, now);
-        let orphans = self.orphans(p, listing);
-        self.participant_mut(p).fencing = orphans.len();
+        let orphans = self.orphans(listing);
+        let participant = self.participant_mut(p);
+        participant.fencing = orphans.len();
+        participant.unfenced = false;
         for transactional_id in orphans {
             self.counters.orphans_fenced += 1;
             let action = Action::Fence {
@@ -94,25 +113,28 @@ impl Coordinator {
         }
         let next = now.monotonic + self.config.limits.sweep_interval;
         self.timers.set(Timer::Participant(p), next);
-        self.swept_if_quiet(p);
+        self.swept_if_quiet(p, now);
         self.serve_waiters(p, now);
-    }
-
-    fn swept_if_quiet(&mut self, p: ParticipantId) {
-        let participant = self.participant_mut(p);
-        if participant.fencing == 0 {
-            participant.swept = true;
-            self.check_recovered();
-        }
+        self.serve_own_waiters(now);
     }
 
     pub(super) fn orphan_fenced(&mut self, p: ParticipantId, answer: &EndAnswer, now: Now) {
         let participant = self.participant_mut(p);
         participant.fencing = participant.fencing.saturating_sub(1);
-        if *answer == EndAnswer::Acknowledged {
-            return self.swept_if_quiet(p);
+        participant.unfenced |= *answer != EndAnswer::Acknowledged;
+        self.swept_if_quiet(p, now);
+    }
+
+    /// Every orphan is answered: it is either fenced, or listed again before long.
+    fn swept_if_quiet(&mut self, p: ParticipantId, now: Now) {
+        let participant = self.participant_mut(p);
+        if participant.fencing > 0 {
+            return;
         }
-        // The next cycle lists it again; do not wait a whole sweep interval for that.
+        if !participant.unfenced {
+            participant.swept = true;
+            return self.check_recovered();
+        }
         participant.attempts = participant.attempts.saturating_add(1);
         let attempts = participant.attempts;
         let delay = self.jitter.delay(self.config.backoff, attempts);
@@ -121,8 +143,8 @@ impl Coordinator {
     }
 
     /// Open transactions of this log that nobody works on: presumed abort.
-    fn orphans(&self, p: ParticipantId, listing: &Listing) -> Vec<Arc<str>> {
-        let protected = self.protected_names(p);
+    fn orphans(&self, listing: &Listing) -> Vec<Arc<str>> {
+        let protected = self.protected_names();
         let ours = |listed: &&ListedTransaction| {
             SlotName::parse(&self.config.coordinator, &listed.transactional_id)
                 .is_some_and(|name| name.log_id == self.config.log_id)
@@ -137,18 +159,16 @@ impl Coordinator {
             .collect()
     }
 
-    /// Names that a live slot or an unfinished transaction may still need.
-    fn protected_names(&self, p: ParticipantId) -> BTreeSet<Arc<str>> {
-        let participant = &self.participants[usize::from(p.0)];
-        let slots = participant
-            .pool
-            .slots
-            .values()
-            .map(|slot| slot.name.clone());
+    /// Names that a live slot or an unfinished transaction may still need; of every participant, because two
+    /// may be names of one cluster.
+    fn protected_names(&self) -> BTreeSet<Arc<str>> {
+        let participants = self.participants.iter();
+        let slots = participants.flat_map(|participant| participant.pool.slots.values());
         let branches = self.transactions.values().flat_map(|t| &t.branches);
-        let unfinished = branches.filter(|b| b.name == participant.name && !b.state.is_settled());
+        let unfinished = branches.filter(|branch| !branch.state.is_settled());
         slots
-            .chain(unfinished.filter_map(|b| b.transactional_id.clone()))
+            .map(|slot| slot.name.clone())
+            .chain(unfinished.filter_map(|branch| branch.transactional_id.clone()))
             .collect()
     }
 

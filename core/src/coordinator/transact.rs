@@ -12,9 +12,11 @@ use super::state::{
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability, Writer};
 use crate::ending::{Ending, Ground, Step};
-use crate::event::{AbortReason, Event, Outcome, ParticipantStatus, Refusal};
+use crate::event::{AbortReason, Event, Outcome, ParticipantStatus, Refusal, Reuse};
 use crate::evidence::PrepareReport;
-use crate::identity::{BranchIdentity, ParticipantId, TransactionId, VersionClass};
+use crate::identity::{
+    BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
+};
 use crate::record::{DecidedBranch, Record};
 use crate::request::{Accepted, CommitReturn, Decision};
 use crate::time::{Now, Time};
@@ -115,6 +117,7 @@ impl Coordinator {
             enlisted: now.monotonic,
             state: BranchState::Leasing,
             acknowledged: false,
+            spent: None,
         });
         let at = now.monotonic + self.config.limits.enlist_timeout;
         self.timers.set(Timer::Enlist(id, index), at);
@@ -207,7 +210,11 @@ impl Coordinator {
             }
         };
         match objection {
-            _ if aborting => self.abort_branch(at, now),
+            _ if aborting => {
+                self.abort_branch(at, now);
+                // A read-only branch has nothing to abort, and may be the last that was waited for.
+                self.finish_if_complete(id, now);
+            }
             Some(reason) => self.begin_abort(id, reason, now),
             None => self.decide_if_voted(id, now),
         }
@@ -218,8 +225,11 @@ impl Coordinator {
         match &branch.writer {
             BranchWriter::Slot(slot) => {
                 let pool = &self.participants[usize::from(branch.participant?.0)].pool;
-                let producer = pool.slots.get(slot)?.producer?;
-                Some(vote::managed(report, name, producer))
+                let producer = pool.slots.get(slot).and_then(|slot| slot.producer);
+                Some(match producer {
+                    Some(producer) => vote::managed(report, name, producer),
+                    None => Vote::no("its slot was thrown away"),
+                })
             }
             BranchWriter::Own(own) => {
                 Some(vote::own(report, name, own.baseline.as_ref()?, own.class))
@@ -235,7 +245,9 @@ impl Coordinator {
         let branch = &transaction.branches[index];
         match (branch.participant, &branch.writer) {
             (Some(p), BranchWriter::Slot(slot)) => self.release_unused_slot(p, *slot, now),
-            (Some(_), BranchWriter::Own(_)) => self.own_released((id, index), false, now),
+            (Some(_), BranchWriter::Own(_)) => {
+                self.own_released((id, index), Reuse::Reuse, now);
+            }
             _ => {}
         }
     }
@@ -294,9 +306,11 @@ impl Coordinator {
             .iter()
             .filter_map(Branch::as_decided)
             .collect();
-        let one_phase =
-            matches!(branches.as_slice(), [only] if !only.own && transaction.key.is_none());
-        if branches.is_empty() || one_phase {
+        // An own producer's enlistment is in the log, also where it wrote nothing: without a record of the
+        // decision, a start would take the whole transaction for an undecided one, and call it aborted.
+        let own = transaction.branches.iter().any(|b| b.writer.is_own());
+        let one_phase = branches.len() == 1 && !own && transaction.key.is_none();
+        if (branches.is_empty() && !own) || one_phase {
             let ground = Ground::OnePhase;
             return self.begin_commit(id, ground, now);
         }
@@ -407,16 +421,20 @@ impl Coordinator {
         for index in 0..count {
             self.abort_branch((id, index), now);
         }
+        self.serve_own_waiters(now);
         self.finish_if_complete(id, now);
     }
 
     /// Begins to abort one branch, unless its prepare is still under way: that comes first.
     fn abort_branch(&mut self, at: BranchAt, now: Now) {
         let (id, index) = at;
+        let producer = self.slot_producer(at);
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
         let branch = &mut transaction.branches[index];
+        // A no may come from a failed delivery, a time-out or a fence: the slot is not used again (R3).
+        let refused = matches!(branch.state, BranchState::Refused);
         let identity = match &branch.state {
             BranchState::Leasing | BranchState::Inspecting { .. } => {
                 let participant = branch.participant;
@@ -429,8 +447,19 @@ impl Coordinator {
         let Some(ending) = branch.abort_ending(identity) else {
             return;
         };
+        let ending = ending.written_by(producer).unclean(refused);
         branch.state = BranchState::Ending(ending.into());
         self.run_step(at, now);
+    }
+
+    /// The producer of the slot that a branch is written through.
+    fn slot_producer(&self, (id, index): BranchAt) -> Option<ProducerIdentity> {
+        let branch = self.transactions.get(&id)?.branches.get(index)?;
+        let BranchWriter::Slot(slot) = branch.writer else {
+            return None;
+        };
+        let pool = &self.participants[usize::from(branch.participant?.0)].pool;
+        pool.slots.get(&slot)?.producer
     }
 
     fn leave(&mut self, at: BranchAt, participant: Option<ParticipantId>) {

@@ -151,7 +151,13 @@ async fn certificates_are_verified(cluster: &Cluster) {
         .cluster_id()
         .await
         .expect("nothing is verified");
-    // The authority as text instead of a file.
+    // The authority in a directory, or as text, instead of a file.
+    let directory = cluster.log_path().with_file_name("authorities");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    std::fs::copy(&ca, directory.join("0a1b2c3d.0")).expect("copied");
+    let directory = directory.to_str().expect("a name");
+    let control = client(with(&[("ssl.ca.location", directory)]), 10_000);
+    control.cluster_id().await.expect("verified");
     let mut text = with(&[(
         "ssl.ca.pem",
         &std::fs::read_to_string(ca).expect("readable"),

@@ -177,7 +177,7 @@ mod tests {
         let endless = settings(60_000, &[("message.timeout.ms", "90000000")]);
         let failure = endless.limits().err().expect("refused");
         assert!(
-            failure.detail.contains("socket.timeout.ms"),
+            failure.detail.contains("message.timeout.ms"),
             "{}",
             failure.detail
         );

@@ -53,7 +53,11 @@ pub(crate) fn acquire(path: &Path) -> Result<(DirectoryLock, Place), LogError> {
     handle
         .set_permissions(private)
         .map_err(failed("making the directory private"))?;
-    name_owner(path).map_err(failed("writing the owner's name"))?;
+    if let Err(error) = name_owner(path) {
+        // On a full disk the lock holds all the same; only its error names nobody.
+        let path = path.display().to_string();
+        tracing::warn!(path, %error, "the owner of the decision log could not be noted");
+    }
     let metadata = handle
         .metadata()
         .map_err(failed("reading the directory's inode"))?;

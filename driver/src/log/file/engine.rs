@@ -1,8 +1,9 @@
 //! Writes frames into segments. One thread calls it; each call that returns has synced.
 //!
 //! The next segment is allocated ahead under its final name, and counts only once a header is
-//! written to it. So a full disk is known before a record is written, and a checkpoint that
-//! fits into one segment needs no room at all.
+//! written to it. So a full disk is known before a record is written. Appends use a segment
+//! only if yet another one could be allocated, so that on a full disk a checkpoint that fits
+//! into one segment still finds its room, and makes more.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,17 +75,37 @@ impl Engine {
             out_of_room: false,
             buffer: Vec::new(),
         };
-        if found.header.is_none() {
+        if found.header.is_some() {
+            engine.force()?;
+            engine.take_over_spare(found)?;
+        } else {
             engine.make()?;
-        } else if let Some((number, bytes)) = found.spare
-            && bytes >= engine.setup.segment_bytes
-        {
-            engine.numbers.retain(|other| *other != number);
-            engine.spare = Some(engine.reopen(number, bytes)?);
         }
         engine.checkpoint(&found.entries)?;
         engine.allocate_ahead()?;
         Ok(engine)
+    }
+
+    fn take_over_spare(&mut self, found: &FoundLog) -> Result<(), LogError> {
+        if let Some((number, bytes)) = found.spare
+            && bytes >= self.setup.segment_bytes
+        {
+            self.numbers.retain(|other| *other != number);
+            self.spare = Some(self.reopen(number, bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Makes what was found durable before it is rewritten: otherwise a crash of the machine
+    /// could leave a rewrite that was begun, but not the end of the log that it tells of.
+    fn force(&self) -> Result<(), LogError> {
+        for number in &self.numbers {
+            let file = self.storage.open(&segment_name(*number));
+            let synced = file.and_then(|file| file.sync());
+            synced.map_err(|error| LogError::io("syncing", self.path(*number), &error))?;
+        }
+        let synced = self.storage.sync_directory();
+        synced.map_err(|error| LogError::io("syncing", self.storage.path(), &error))
     }
 
     /// Starts a new log with an empty snapshot in segment 1. The checkpoint that follows every
@@ -272,6 +293,14 @@ impl Engine {
             return Ok(());
         }
         let segment = self.take_spare_or_allocate(HEADER_BYTES as u64 + frame_bytes)?;
+        // Appends never take the last segment there is: a checkpoint could not free room then.
+        match self.allocate(self.setup.segment_bytes) {
+            Ok(next) => self.spare = Some(next),
+            Err(error) => {
+                self.spare = Some(segment);
+                return Err(error);
+            }
+        }
         let header = self.header(segment.number, false).encode();
         self.buffer.splice(0..0, header);
         self.numbers.push(segment.number);

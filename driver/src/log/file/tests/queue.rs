@@ -149,17 +149,18 @@ fn a_full_disk_refuses_and_then_goes_on() {
     disk.set_room(Some(disk.used_bytes()));
     let entry = [7; 3000];
     forced(&log, &entry).wait().unwrap();
-    forced(&log, &entry).wait().unwrap();
-    let error = forced(&log, &entry).wait().unwrap_err();
-    assert_eq!(
-        (error.kind(), error.is_unwritten()),
-        (LogErrorKind::Full, true)
-    );
+    for _ in 0..2 {
+        let error = forced(&log, &entry).wait().unwrap_err();
+        assert_eq!(
+            (error.kind(), error.is_unwritten()),
+            (LogErrorKind::Full, true)
+        );
+    }
     disk.set_room(None);
     forced(&log, &entry).wait().unwrap();
     assert_eq!(
         open(&disk.after(Crash::LoseAll)).unwrap().1.entries.len(),
-        3
+        2
     );
 }
 
