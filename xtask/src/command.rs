@@ -29,6 +29,15 @@ impl Failure {
         }
     }
 
+    /// Something did not work, and has been printed.
+    pub(crate) fn told() -> Self {
+        Self::new("")
+    }
+
+    pub(crate) fn is_told(&self) -> bool {
+        self.text.is_empty()
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code
     }

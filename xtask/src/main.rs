@@ -18,7 +18,9 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("xtask: {failure}");
+            if !failure.is_told() {
+                eprintln!("xtask: {failure}");
+            }
             ExitCode::from(failure.exit_code())
         }
     }

@@ -18,12 +18,17 @@ pub(crate) fn test(arguments: &[String]) -> Result<(), Failure> {
     let (sum, succeeded) = run_tests(arguments)?;
     report("tests", start_of_tests);
     report("all", start);
-    println!("{} passed, {} failed", sum.passed, sum.failed);
-    match sum {
-        _ if !succeeded => Err(Failure::new("cargo test failed: see above")),
-        Sum { passed: 0, .. } => Err(Failure::new("no test ran: see the arguments")),
-        _ => Ok(()),
+    let failure = match sum {
+        _ if !succeeded => Some("cargo test failed: see above"),
+        Sum { passed: 0, .. } => Some("no test ran: see the arguments"),
+        _ => None,
+    };
+    if let Some(cause) = failure {
+        eprintln!("xtask: {cause}");
     }
+    // The last line, whatever came of it: machines look for it there.
+    println!("{} passed, {} failed", sum.passed, sum.failed);
+    failure.map_or(Ok(()), |_| Err(Failure::told()))
 }
 
 /// All test programs run, also after one has failed.
