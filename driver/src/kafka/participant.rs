@@ -325,6 +325,13 @@ pub(crate) fn properties(config: &ParticipantConfig) -> Result<Properties, Error
     })
 }
 
+impl From<DataError> for Error {
+    /// What a consumer that the application holds runs into.
+    fn from(error: DataError) -> Self {
+        data_error("consume", error)
+    }
+}
+
 /// An error of the data plane as the caller sees it.
 pub(crate) fn data_error(operation: &'static str, error: DataError) -> Error {
     let kind = match error.kind() {
