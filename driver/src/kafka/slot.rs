@@ -36,7 +36,7 @@ use crate::kafka::error::{DataError, DataErrorKind};
 use crate::kafka::failure;
 use crate::kafka::record::OutgoingRecord;
 use crate::kafka::statistics::{Judgement, ProducerStatistics};
-use context::SlotContext;
+use context::{Attempt, SlotContext};
 pub use settings::SlotSettings;
 use worker::{SlotProducer, Worker};
 
@@ -137,16 +137,13 @@ impl SlotInstance {
     /// # Errors
     /// The record was not taken. It counts as failed, so the vote will be no.
     pub async fn send(&self, record: &OutgoingRecord) -> Result<(), DataError> {
-        let counts = &self.context().counts;
-        counts.sent.fetch_add(1, Ordering::SeqCst);
+        let attempt = self.context().counts.attempt_record();
         let outcome = match self.begin().await {
             Ok(()) => self.enqueue(record).await,
             Err(error) => Err(error),
         };
-        outcome.map_err(|(kind, why)| {
-            counts.fail_unsent(&why);
-            let what = format!("cannot write to topic {}: {why}", record.topic);
-            DataError::new(&self.participant, kind, what)
+        self.conclude(attempt, outcome, || {
+            format!("cannot write to topic {}", record.topic)
         })
     }
 
@@ -155,15 +152,10 @@ impl SlotInstance {
     /// # Errors
     /// The offsets were not accepted. It counts as failed, so the vote will be no.
     pub async fn send_offsets(&self, offsets: &GroupOffsets) -> Result<(), DataError> {
-        let counts = &self.context().counts;
-        counts.offsets_sent.fetch_add(1, Ordering::SeqCst);
+        let attempt = self.context().counts.attempt_offsets();
         let outcome = self.try_send_offsets(offsets).await;
-        outcome.map_err(|(kind, why)| {
-            counts.offsets_failed.fetch_add(1, Ordering::SeqCst);
-            counts.note(&why);
-            let what = format!("cannot send the offsets of {}: {why}", offsets.group());
-            DataError::new(&self.participant, kind, what)
-        })
+        let what = || format!("cannot send the offsets of {}", offsets.group());
+        self.conclude(attempt, outcome, what)
     }
 
     /// Whether anything was handed to the producer in this lease.
@@ -223,6 +215,28 @@ impl SlotInstance {
         self.producer.context()
     }
 
+    fn conclude(
+        &self,
+        attempt: Attempt<'_>,
+        outcome: Result<(), Refused>,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), DataError> {
+        match outcome {
+            Ok(()) => {
+                attempt.succeed();
+                Ok(())
+            }
+            Err((kind, why)) => {
+                self.context().counts.note(&why);
+                Err(DataError::new(
+                    &self.participant,
+                    kind,
+                    format!("{}: {why}", what()),
+                ))
+            }
+        }
+    }
+
     async fn begin(&self) -> Result<(), Refused> {
         if self.begun.load(Ordering::SeqCst) {
             return Ok(());
@@ -278,22 +292,14 @@ impl SlotInstance {
         self.begin().await?;
         let (membership, patience) = (offsets.membership(), self.offsets_timeout);
         let outcome = self.worker.call(move |producer| {
-            producer.send_offsets_to_transaction(&list, membership.metadata(), patience)
+            let sent = producer.send_offsets_to_transaction(&list, membership.metadata(), patience);
+            // Here, because the caller may have gone away.
+            if sent.as_ref().is_err_and(is_unanswered) {
+                producer.context().counts.leave_unanswered();
+            }
+            sent
         });
-        let outcome = outcome.await;
-        let unanswered = match &outcome {
-            Some(Err(error)) => error
-                .rdkafka_error_code()
-                .and_then(failure::broker_code)
-                .is_none(),
-            Some(Ok(())) => false,
-            None => true,
-        };
-        if unanswered {
-            let why = "offsets were sent and not answered".to_owned();
-            self.lease.lock().await.broken.get_or_insert(why);
-        }
-        self.judged(outcome)
+        self.judged(outcome.await)
     }
 
     async fn end(&self, decision: Decision) -> EndAnswer {
@@ -396,6 +402,14 @@ impl SlotInstance {
 
 /// A kind and a reason; participant and operation are added where they are known.
 pub(super) type Refused = (DataErrorKind, String);
+
+/// No broker has answered, as far as the error tells.
+fn is_unanswered(error: &KafkaError) -> bool {
+    error
+        .rdkafka_error_code()
+        .and_then(failure::broker_code)
+        .is_none()
+}
 
 fn is_full(error: &KafkaError) -> bool {
     error.rdkafka_error_code() == Some(RDKafkaErrorCode::QueueFull)

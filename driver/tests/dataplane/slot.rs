@@ -1,5 +1,7 @@
 //! Slots on a healthy cluster.
 
+use std::time::Duration;
+
 use gtc::kafka::error::DataErrorKind;
 use gtc::kafka::slot::SlotInstance;
 use gtc_core::{EndAnswer, SlotCondition};
@@ -190,4 +192,31 @@ async fn a_queue_that_is_full_makes_the_writer_wait() {
     assert_eq!(slot.verify().await, SlotCondition::Clean);
     slot.close().await;
     assert_eq!(committed_values(cluster, "full"), numbers(0..5000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_its_caller_gives_up_is_a_failure() {
+    let cluster = shared();
+    create_topic(cluster, "given-up", &[]).await;
+    let more = [("queue.buffering.max.messages", "1"), ("linger.ms", "1000")];
+    let slot = open(cluster, "given-up", &more).await;
+    send_all(&slot, "given-up", &numbers(0..1)).await;
+    // There is no room for it until the linger of the first ends.
+    let second = record("given-up", "1");
+    let given_up = tokio::time::timeout(Duration::from_millis(100), slot.send(&second)).await;
+    assert!(given_up.is_err(), "it waited for room");
+    let report = slot.settle_deliveries().await;
+    assert_eq!((report.sent, report.delivered, report.failed), (2, 1, 1));
+    assert_eq!(slot.abort().await, EndAnswer::Acknowledged);
+    assert_eq!(slot.verify().await, SlotCondition::Clean);
+
+    // Given up before anybody knows whether the transaction began.
+    let begun = tokio::time::timeout(Duration::ZERO, slot.send(&second)).await;
+    let report = slot.settle_deliveries().await;
+    if begun.is_err() {
+        assert_eq!((report.sent, report.delivered, report.failed), (1, 0, 1));
+        assert!(matches!(slot.verify().await, SlotCondition::Unproven(_)));
+    }
+    slot.close().await;
+    assert_eq!(committed_values(cluster, "given-up"), Vec::<String>::new());
 }

@@ -18,23 +18,39 @@ use crate::kafka::statistics::StatisticsTap;
 /// The counts of one lease.
 #[derive(Default)]
 pub(super) struct Counts {
-    pub(super) sent: AtomicU64,
-    pub(super) offsets_sent: AtomicU64,
-    pub(super) offsets_failed: AtomicU64,
+    sent: AtomicU64,
+    offsets_sent: AtomicU64,
+    offsets_failed: AtomicU64,
     delivered: AtomicU64,
     failed: AtomicU64,
     /// Of the failed ones, those that never left this process.
     unsent: AtomicU64,
     fenced: AtomicBool,
+    /// A call of librdkafka whose outcome nobody knows.
+    unanswered: AtomicBool,
     detail: Mutex<Option<String>>,
 }
 
 impl Counts {
-    /// A record that never reached the producer.
-    pub(super) fn fail_unsent(&self, why: &str) {
-        self.note(why);
-        self.unsent.fetch_add(1, Ordering::SeqCst);
-        self.failed.fetch_add(1, Ordering::SeqCst);
+    /// Counts a record; it counts as failed too unless the attempt succeeds.
+    pub(super) fn attempt_record(&self) -> Attempt<'_> {
+        self.sent.fetch_add(1, Ordering::SeqCst);
+        Attempt::new(self, What::Record)
+    }
+
+    /// Counts a call with offsets; it counts as failed too unless the attempt succeeds.
+    pub(super) fn attempt_offsets(&self) -> Attempt<'_> {
+        self.offsets_sent.fetch_add(1, Ordering::SeqCst);
+        Attempt::new(self, What::Offsets)
+    }
+
+    /// The outcome of a call is not known, so what it sent may still arrive.
+    pub(super) fn leave_unanswered(&self) {
+        self.unanswered.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.unanswered.load(Ordering::SeqCst)
     }
 
     /// Keeps the first error for people.
@@ -51,6 +67,9 @@ impl Counts {
     pub(super) fn blemish(&self) -> Option<String> {
         if self.is_fenced() {
             return Some("its producer is fenced".to_owned());
+        }
+        if self.is_unanswered() {
+            return Some("a call was not answered".to_owned());
         }
         let unsent = self.unsent.load(Ordering::SeqCst);
         (self.failed.load(Ordering::SeqCst) > unsent).then(|| "a delivery failed".to_owned())
@@ -73,7 +92,7 @@ impl Counts {
         }
     }
 
-    /// Forgets the lease. A fence is for ever.
+    /// Forgets the lease. A fence and an unanswered call are for ever.
     pub(super) fn reset(&self) {
         let counters = [
             &self.sent,
@@ -92,6 +111,52 @@ impl Counts {
     fn open(&self) -> u64 {
         let reported = self.delivered.load(Ordering::SeqCst) + self.failed.load(Ordering::SeqCst);
         self.sent.load(Ordering::SeqCst).saturating_sub(reported)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Record,
+    Offsets,
+}
+
+/// One thing that was asked for. Dropped without success, as by a caller that gave its future up,
+/// it is a failure, so that nothing that was asked for is left out of a yes vote.
+pub(super) struct Attempt<'a> {
+    counts: &'a Counts,
+    what: What,
+    succeeded: bool,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(counts: &'a Counts, what: What) -> Self {
+        Self {
+            counts,
+            what,
+            succeeded: false,
+        }
+    }
+
+    pub(super) fn succeed(mut self) {
+        self.succeeded = true;
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.succeeded {
+            return;
+        }
+        match self.what {
+            What::Record => {
+                self.counts.unsent.fetch_add(1, Ordering::SeqCst);
+                self.counts.failed.fetch_add(1, Ordering::SeqCst);
+            }
+            What::Offsets => {
+                self.counts.offsets_failed.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        self.counts.note("a write was given up by its caller");
     }
 }
 
