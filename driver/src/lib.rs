@@ -58,5 +58,4 @@ pub use kafka::consumer::{
 };
 pub use kafka::record::{ConsumedRecord, OutgoingRecord as Record, PartitionOffset};
 pub use own::OwnBranch;
-pub use participant::{Answer, OpenedSlot, Participant};
 pub use transaction::{Committed, Transaction, TransactionOptions};

@@ -22,15 +22,15 @@ macro_rules! metrics {
 }
 
 metrics! {
-    BEGUN = "gtc_transactions_begun_total", Counter, &[],
+    BEGUN = "gtc_begun_total", Counter, &[],
         "Transactions begun.";
-    COMMITTED = "gtc_transactions_committed_total", Counter, &[],
+    COMMITTED = "gtc_committed_total", Counter, &[],
         "Transactions of which every branch committed.";
-    ABORTED = "gtc_transactions_aborted_total", Counter, &["reason"],
+    ABORTED = "gtc_aborted_total", Counter, &["reason"],
         "Transactions aborted, by reason.";
-    IN_DOUBT = "gtc_transactions_in_doubt_total", Counter, &[],
+    IN_DOUBT = "gtc_in_doubt_total", Counter, &[],
         "Callers that were told in doubt.";
-    HEURISTIC = "gtc_branches_heuristic_total", Counter, &["participant"],
+    HEURISTIC = "gtc_heuristic_total", Counter, &["participant"],
         "Branches that ended otherwise than decided.";
     RETRIES = "gtc_end_retries_total", Counter, &["participant"],
         "Attempts to end a branch that were not acknowledged.";
@@ -61,6 +61,22 @@ pub(crate) fn describe() {
                 metrics::describe_histogram!(*name, metrics::Unit::Seconds, *doc);
             }
             MetricKind::Gauge => metrics::describe_gauge!(*name, *doc),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_lists_every_metric() {
+        let page = include_str!("../../docs/metrics.md");
+        for (name, kind, labels, doc) in TABLE {
+            let kind = format!("{kind:?}").to_lowercase();
+            let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+            let row = format!("| `{name}` | {kind} | {} | {doc} |", labels.join(", "));
+            assert!(page.contains(&row), "docs/metrics.md lacks: {row}");
         }
     }
 }

@@ -18,14 +18,14 @@ use crate::kafka::consumer::GroupOffsets;
 use crate::kafka::record::OutgoingRecord;
 
 /// The future of an answer.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A slot that was opened: who its producer is, and whether it was initialised at first attempt.
-pub type OpenedSlot = (ProducerIdentity, SlotCondition);
+pub(crate) type OpenedSlot = (ProducerIdentity, SlotCondition);
 
 /// One participant. Every call is one attempt, ends in bounded time, and may run at the same time
 /// as any other; the core never asks for two things of one slot at once.
-pub trait Participant: Send + Sync + 'static {
+pub(crate) trait Participant: Send + Sync + 'static {
     /// Reaches the cluster and learns who it is; the error is for people.
     fn connect(&self) -> Answer<'_, Result<ConnectReport, String>>;
 

@@ -136,6 +136,31 @@ async fn a_decision_survives_a_restart() -> Result {
 }
 
 #[tokio::test]
+async fn a_restored_log_is_refused() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("a")).await?;
+    transaction.commit().await?;
+    coordinator.close().await?;
+    // What a backup would hold; the next start makes names that it does not know.
+    let backup = world.log.clone();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    transaction.send("eu", record("b")).await?;
+    transaction.commit().await?;
+    coordinator.close().await?;
+    world.log = backup;
+    let error = world
+        .open()
+        .await
+        .expect_err("the clusters know more than the log");
+    assert_eq!(error.kind(), ErrorKind::Log, "{error}");
+    assert!(error.to_string().contains("never from a copy"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn closing_aborts_what_is_undecided_and_refuses_the_rest() -> Result {
     let mut world = World::new();
     let coordinator = world.open().await?;

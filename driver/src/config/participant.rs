@@ -42,7 +42,7 @@ impl ParticipantConfig {
     pub fn kafka(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            slots: 8,
+            slots: 16,
             names_max: 1000,
             transaction_timeout_ms: None,
             margin_ms: None,
@@ -58,7 +58,7 @@ impl ParticipantConfig {
     }
 
     /// How many transactions may write to it at once. Each slot is a producer with its threads
-    /// and connections. Default 8.
+    /// and connections. Default 16.
     #[must_use]
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;

@@ -30,7 +30,7 @@ const CEILING: &str = "transaction.max.timeout.ms";
 const ASKED_BROKERS_MAX: usize = 64;
 
 /// One Kafka cluster.
-pub struct KafkaParticipant {
+pub(crate) struct KafkaParticipant {
     properties: Properties,
     control: ControlClient,
     slots: Mutex<HashMap<SlotId, Arc<Slot>>>,

@@ -1,6 +1,5 @@
 //! A coordinator is killed at a named step of a commit, and opened again.
 
-use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +7,9 @@ use std::process::Command;
 use gtc::{Config, Coordinator, KnownOutcome, TransactionOptions};
 use gtc_clusters::Cluster;
 
-use crate::support::{Directory, Result, committed, create_topic, record, show_events, two};
+use crate::support::{
+    Directory, Result, committed, configuration, create_topic, record, show_events, two,
+};
 
 const CHILD: &str = "GTC_TEST_CHILD";
 const TEST: &str = "kill::a_kill_at_any_step_leaves_all_or_nothing";
@@ -37,7 +38,7 @@ async fn a_kill_at_any_step_leaves_all_or_nothing() -> Result {
     }
     let directory = Directory::new("kill");
     let file = directory.0.join("gtc.toml");
-    std::fs::write(&file, configuration(&clusters)?)?;
+    std::fs::write(&file, configuration("kill", &clusters)?)?;
     let mut expected = Vec::new();
     for (step, commits) in STEPS {
         let status = Command::new(std::env::current_exe()?)
@@ -93,15 +94,4 @@ async fn check(
     assert!(coordinator.list().is_empty(), "after {step}");
     coordinator.close().await?;
     Ok(())
-}
-
-fn configuration(clusters: &[&Cluster]) -> Result<String> {
-    let mut text = "[coordinator]\nid = \"kill\"\nlog = \"log\"\n".to_owned();
-    for (name, cluster) in ["eu", "us"].into_iter().zip(clusters) {
-        writeln!(text, "[participants.{name}]\nkind = \"kafka\"")?;
-        for (property, value) in cluster.client_properties() {
-            writeln!(text, "{property:?} = {value:?}")?;
-        }
-    }
-    Ok(text)
 }

@@ -5,4 +5,5 @@ mod kill;
 mod offsets;
 mod own;
 mod secrets;
+mod stopped;
 mod support;

@@ -1,5 +1,6 @@
 //! Coordinators and readers over the shared test clusters.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -158,4 +159,16 @@ pub async fn write(cluster: &Cluster, topic: &str, values: &[&str]) -> Result {
             .map_err(|(error, _)| error)?;
     }
     Ok(())
+}
+
+/// A configuration file of a coordinator of two clusters, its log beside it.
+pub fn configuration(id: &str, clusters: &[&Cluster]) -> Result<String> {
+    let mut text = format!("[coordinator]\nid = {id:?}\nlog = \"log\"\n");
+    for (name, cluster) in ["eu", "us"].into_iter().zip(clusters) {
+        writeln!(text, "[participants.{name}]\nkind = \"kafka\"")?;
+        for (property, value) in cluster.client_properties() {
+            writeln!(text, "{property:?} = {value:?}")?;
+        }
+    }
+    Ok(text)
 }

@@ -69,7 +69,9 @@ impl Link {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         let outstanding = std::mem::take(&mut books.outstanding);
         let goal = books.rewind_to.get_or_insert_default();
-        outstanding.into_values().for_each(|starts| merge(goal, starts));
+        outstanding
+            .into_values()
+            .for_each(|starts| merge(goal, starts));
     }
 
     /// A rebalance: all is stale, and the committed offsets count.
