@@ -47,3 +47,26 @@ fn seeds() {
         "histories that commit nothing prove nothing: {sum:?}"
     );
 }
+
+#[test]
+fn without_faults_what_was_asked_commits() {
+    if let Some(seed) = number("WORLD_SEED") {
+        println!("{:?}", run(seed, false));
+        return;
+    }
+    for seed in 0..300 {
+        let summary = run(seed, false);
+        assert_eq!(
+            (summary.in_doubt, summary.mixed, summary.starts),
+            (0, 0, 1),
+            "{seed}"
+        );
+    }
+}
+
+#[test]
+fn the_same_tape_gives_the_same_history() {
+    for seed in 0..20 {
+        assert_eq!(run(seed, true), run(seed, true), "{seed}");
+    }
+}

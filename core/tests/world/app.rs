@@ -331,6 +331,7 @@ impl World {
         };
         if self.request(request).is_ok() {
             self.asked(id);
+            self.oracle.account(id).abort_asked = true;
         }
         self.drain();
     }
@@ -358,7 +359,7 @@ impl World {
                 participant,
                 reuse,
             } => self.own_released(transaction, usize::from(participant.0), reuse),
-            Event::Heuristic(id, _) => self.oracle.account(id).heuristic = true,
+            Event::Heuristic(id, branch) => self.oracle.heuristic(id, &branch, &self.brokers),
             Event::Settled {
                 participant,
                 transactional_id,
@@ -447,7 +448,7 @@ impl World {
         }
         let call = Call::Init {
             id: name.clone(),
-            timeout_ms: 60_000,
+            timeout_ms: 65_000,
         };
         // The client repeats it while the broker is still ending what was open.
         for _ in 0..3 {

@@ -89,7 +89,7 @@ impl Broker {
         Self {
             up: true,
             transaction_version,
-            ceiling_ms: 60_000,
+            ceiling_ms: 90_000,
             first_epoch,
             skew_ms,
             next_id: 1000,
@@ -112,6 +112,20 @@ impl Broker {
     /// The tag that began under an id at that time.
     pub fn started_at(&self, id: &Arc<str>, start_ms: i64) -> Option<&Tag> {
         self.starts.get(&(id.clone(), start_ms))
+    }
+
+    /// How long a tag stays open if nobody ends it, in microseconds of the world's clock; `None` if it is
+    /// not open.
+    pub fn expires_us(&self, tag: &Tag) -> Option<u64> {
+        let entry = self.entries.get(&tag.name)?;
+        let open = entry.state == BrokerState::Ongoing && entry.open.as_ref() == Some(tag);
+        open.then(|| entry.began_us + entry.timeout_ms.unsigned_abs() as u64 * 1000)
+    }
+
+    /// Seven days without use: every id that is not open is forgotten.
+    pub fn expire_idle(&mut self) {
+        let used = |entry: &Entry| entry.state.is_open();
+        self.entries.retain(|_, entry| used(entry));
     }
 
     /// All tags that are open.

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use gtc_core::{
     Action, Backoff, Config, Coordinator, Decision, Limits, LogId, Now, Output, ParticipantConfig,
-    ParticipantId, ProducerIdentity, Request, Time, TransactionId, TransactionState, VersionClass,
-    WriteReport,
+    ParticipantId, ParticipantStatus, ProducerIdentity, Record, Request, Time, TransactionId,
+    TransactionState, VersionClass, WriteReport,
 };
 
 use app::{App, Own, Stage};
@@ -22,6 +22,12 @@ use driver::Driver;
 use log::{Log, Sync};
 use oracle::Oracle;
 use source::Source;
+
+/// How long before its time-out a branch is no longer promised.
+pub const MARGIN: Duration = Duration::from_secs(10);
+
+/// The ceiling of a cluster, and a lowered one: above the time-out of a fence, below that of a slot.
+const CEILINGS_MS: [i32; 2] = [90_000, 70_000];
 
 /// What a history was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +61,8 @@ pub struct World {
     trace: bool,
     /// The application ends what it has open.
     finishing: bool,
+    /// When the log last refused something.
+    refused: Time,
 }
 
 impl World {
@@ -93,6 +101,7 @@ impl World {
             starts: 1,
             trace: std::env::var_os("WORLD_TRACE").is_some(),
             finishing: true,
+            refused: Time::ZERO,
         };
         world.drain();
         world
@@ -108,11 +117,18 @@ impl World {
 
     /// Runs the whole history: the tape's faults, then healing, then judgement.
     pub fn run(mut self) -> Summary {
+        let faults = self.faults;
         while !self.source.is_spent() {
             self.step();
         }
         self.heal();
         self.judge();
+        if !faults {
+            self.oracle.judge_without_faults();
+        }
+        for broker in &mut self.brokers {
+            broker.ceiling_ms = CEILINGS_MS[0];
+        }
         self.prove_usable();
         self.summary()
     }
@@ -142,7 +158,7 @@ impl World {
             24 => self.pass_time(),
             25 | 26 => self.tick_brokers(),
             27 => self.deliver_late(),
-            28 if self.faults => self.toggle_cluster(),
+            28 if self.faults => self.trouble_cluster(),
             29 if self.faults => self.maybe_crash(),
             30 if self.faults => self.operate(),
             31 => self.coordinator_times_out(),
@@ -167,6 +183,7 @@ impl World {
         }
         let index = self.source.pick(self.driver.responses.len());
         let (id, response) = self.driver.responses.remove(index);
+        self.note(|| format!("response {id:?} {response:?}"));
         if self.faults && self.source.pick(16) == 15 {
             let again = response.clone();
             self.coordinator.handle_response(id, again, self.now);
@@ -187,6 +204,9 @@ impl World {
     }
 
     fn sync_log(&mut self, how: Sync) {
+        if how == Sync::Refused {
+            self.refused = self.now.monotonic;
+        }
         if let Some((id, response)) = self.log.sync_one(how) {
             self.note(|| format!("log: {id:?} {response:?}"));
             self.oracle.after_write(&self.log, &self.brokers);
@@ -195,7 +215,9 @@ impl World {
     }
 
     fn pass_time(&mut self) {
-        let us = match self.source.pick(8) {
+        let choice = self.source.pick(8);
+        let us = match choice {
+            _ if !self.faults => 5_000,
             0..=3 => 5_000,
             4 | 5 => 500_000,
             6 => 7_000_000,
@@ -233,8 +255,37 @@ impl World {
         }
     }
 
-    fn toggle_cluster(&mut self) {
+    fn trouble_cluster(&mut self) {
         let p = self.source.pick(self.brokers.len());
+        match self.source.pick(8) {
+            6 => self.expire_ids(p),
+            7 => self.brokers[p].ceiling_ms = CEILINGS_MS[self.source.pick(2)],
+            _ => self.toggle_cluster(p),
+        }
+    }
+
+    /// Seven days of silence: what the coordinator could do with this cluster is done.
+    fn expire_ids(&mut self, p: usize) {
+        let quiet = self.driver.outstanding.is_empty()
+            && self.driver.responses.is_empty()
+            && self.log.is_idle()
+            && self.now.monotonic.saturating_since(self.refused) > Duration::from_secs(3);
+        let name = format!("p{p}");
+        let ending = self.coordinator.list().into_iter().any(|view| {
+            let mut here = view
+                .branches
+                .iter()
+                .filter(|branch| branch.participant == name);
+            here.any(|branch| branch.state == "ending")
+        });
+        if quiet && !ending && self.recovered && self.brokers[p].up {
+            self.note(|| format!("cluster {p} forgets its idle ids"));
+            self.late.retain(|(at, _)| *at != p);
+            self.brokers[p].expire_idle();
+        }
+    }
+
+    fn toggle_cluster(&mut self, p: usize) {
         let broker = &mut self.brokers[p];
         broker.up = !broker.up;
         let up = broker.up;
@@ -295,6 +346,7 @@ impl World {
             match self.coordinator.poll_output() {
                 Output::Action(id, Action::Append { records, .. }) => {
                     self.note(|| format!("append {id:?} {records:?}"));
+                    self.watch_decisions(&records);
                     self.log.append(id, records);
                 }
                 Output::Action(id, Action::Checkpoint { snapshot }) => {
@@ -307,6 +359,15 @@ impl World {
                     self.wake = wake;
                     return;
                 }
+            }
+        }
+    }
+
+    fn watch_decisions(&self, records: &[Record]) {
+        for record in records {
+            if let Record::Decided { transaction, .. } = record {
+                let now_us = self.now.monotonic.as_micros();
+                self.oracle.deciding(*transaction, now_us, &self.brokers);
             }
         }
     }
@@ -412,6 +473,17 @@ impl World {
     /// Every slot works again: a new transaction over all participants commits.
     fn prove_usable(&mut self) {
         self.finishing = false;
+        let verified = |world: &Self, p: usize| {
+            let status = world
+                .coordinator
+                .participant_status(ParticipantId(p as u16));
+            status == Some(&ParticipantStatus::Verified)
+        };
+        for _ in 0..100 {
+            if !(0..self.brokers.len()).all(|p| verified(self, p)) {
+                self.heal_once();
+            }
+        }
         self.app.open.clear();
         let before = self.oracle.accounts.len();
         self.begin();
@@ -456,8 +528,8 @@ fn config(source: &mut Source, participants: usize) -> Config {
     let participant = |index: usize, slots_max| ParticipantConfig {
         name: format!("p{index}"),
         slots_max,
-        timeout_ms: 60_000,
-        margin: Duration::from_secs(10),
+        timeout_ms: 80_000,
+        margin: MARGIN,
         names_max: 400,
     };
     let participants = (0..participants).map(|i| participant(i, 1 + source.pick(2) as u32));

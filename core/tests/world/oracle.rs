@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gtc_core::{Decision, KnownOutcome, Outcome, TransactionId};
+use gtc_core::{Decision, HeuristicBranch, HeuristicKind, KnownOutcome, Outcome, TransactionId};
 
 use super::broker::{Broker, Call, Fate, Tag};
 use super::log::Log;
@@ -13,6 +13,8 @@ use super::log::Log;
 pub struct Account {
     /// The application asked to commit it.
     pub commit_asked: bool,
+    /// It asked to abort it.
+    pub abort_asked: bool,
     /// A record of it was lost, and its writer knows.
     pub lost_write: bool,
     /// Broker transactions that hold delivered records of it.
@@ -91,6 +93,38 @@ impl Oracle {
         decision_never_reverses(&account, id);
     }
 
+    /// The coordinator is about to decide a commit.
+    pub fn deciding(&self, id: TransactionId, now_us: u64, brokers: &[Broker]) {
+        let written = self.accounts.get(&id).map(|account| &account.written);
+        for tag in written.into_iter().flatten() {
+            promised_in_time(tag, now_us, &brokers[tag.participant]);
+        }
+    }
+
+    /// A heuristic outcome is reported.
+    pub fn heuristic(&mut self, id: TransactionId, branch: &HeuristicBranch, brokers: &[Broker]) {
+        let account = self.account(id);
+        account.heuristic = true;
+        let here = |tag: &&Tag| format!("p{}", tag.participant) == branch.participant;
+        let written = account.written.iter().filter(here);
+        let fates: Vec<Fate> = written
+            .filter_map(|tag| brokers[tag.participant].fates.get(tag).copied())
+            .collect();
+        no_false_alarm(branch, &fates);
+    }
+
+    /// No failure and all yes gives commit.
+    pub fn judge_without_faults(&self) {
+        for (id, account) in &self.accounts {
+            let told = account.told;
+            let asked = account.commit_asked && !account.abort_asked;
+            assert!(
+                !asked || told == Some(Told::Committed),
+                "{id}: {told:?} without a fault"
+            );
+        }
+    }
+
     /// After every durable write.
     pub fn after_write(&mut self, log: &Log, brokers: &[Broker]) {
         for (id, account) in &mut self.accounts {
@@ -136,6 +170,27 @@ fn fates(account: &Account, brokers: &[Broker]) -> Vec<Fate> {
     written
         .filter_map(|tag| brokers[tag.participant].fates.get(tag).copied())
         .collect()
+}
+
+/// R14: a promise is made only while the broker keeps the branch open for the safety margin at least.
+fn promised_in_time(tag: &Tag, now_us: u64, broker: &Broker) {
+    let margin_us = super::MARGIN.as_micros() as u64;
+    let late = broker
+        .expires_us(tag)
+        .is_none_or(|expires_us| now_us + margin_us > expires_us);
+    assert!(!late, "promised too late: {tag:?}");
+}
+
+/// A participant whose branches all ended as decided is not reported.
+fn no_false_alarm(branch: &HeuristicBranch, fates: &[Fate]) {
+    let possible = match branch.kind {
+        HeuristicKind::Aborted | HeuristicKind::Hazard => {
+            fates.is_empty() || fates.iter().any(|fate| *fate != Fate::Committed)
+        }
+        HeuristicKind::Committed => fates.contains(&Fate::Committed),
+        _ => true,
+    };
+    assert!(possible, "false alarm: {branch:?}, but {fates:?}");
 }
 
 fn no_wrong_transaction_touched(intent: Option<&Tag>, tag: &Tag) {
