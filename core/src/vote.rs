@@ -144,6 +144,7 @@ fn ongoing(
 fn taken_over(report: &PrepareReport, expected: ProducerIdentity) -> Option<Objection> {
     let expired = |found: &TransactionDescription| {
         found.producer.producer_id == expected.producer_id
+            && found.producer.epoch != expected.epoch
             && matches!(
                 found.state,
                 BrokerState::CompleteAbort

@@ -156,6 +156,7 @@ impl Coordinator {
                 branch.begin_preparing().map(|(p, w, n)| (index, p, w, n))
             })
             .collect();
+        self.set_deadline(id);
         for (index, participant, writer, transactional_id) in ready {
             let action = Action::Prepare {
                 transaction: id,
@@ -479,8 +480,11 @@ impl Coordinator {
         let Some(transaction) = self.transactions.get(&id) else {
             return;
         };
-        let State::Active(active) = transaction.state else {
-            return;
+        let expires = match transaction.state {
+            State::Active(active) => active.expires,
+            // It was asked to commit in time.
+            State::Preparing(_) => None,
+            _ => return,
         };
         let promised = transaction.branches.iter().filter_map(|branch| {
             let timeout_ms = match &branch.writer {
@@ -490,8 +494,9 @@ impl Coordinator {
             };
             self.promised_until(branch, u64::try_from(timeout_ms).unwrap_or(0))
         });
-        if let Some(at) = promised.chain(active.expires).min() {
-            self.timers.set(Timer::Deadline(id), at);
+        match promised.chain(expires).min() {
+            Some(at) => self.timers.set(Timer::Deadline(id), at),
+            None => self.timers.cancel(Timer::Deadline(id)),
         }
     }
 

@@ -276,7 +276,13 @@ impl World {
             producer,
             tag: tag.clone(),
         };
-        match self.execute(p, &call) {
+        let mut reply = self.execute(p, &call);
+        if reply == Reply::Code(51) {
+            // The client tries again once the markers of the transaction before are written.
+            self.brokers[p].tick(self.now.monotonic.as_micros());
+            reply = self.execute(p, &call);
+        }
+        match reply {
             Reply::Done(_) => {
                 self.oracle.account(id).written.insert(tag);
                 (true, true)

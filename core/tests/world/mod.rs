@@ -414,6 +414,7 @@ impl World {
             self.answer_some();
         }
         self.finish_app();
+        let idle = idle && self.driver.outstanding.is_empty() && self.log.is_idle();
         if idle {
             let wake = self.wake.unwrap_or(self.now.monotonic);
             let span = wake.saturating_since(self.now.monotonic);
