@@ -537,6 +537,14 @@ impl OpenEntry {
         }
     }
 
+    /// Whether a record made this branch known.
+    pub(crate) fn names(&self, key: &BranchKey) -> bool {
+        let named = |branch: &DecidedBranch| {
+            branch.participant == key.0 && branch.identity.transactional_id == key.1
+        };
+        self.own.contains_key(key) || self.branches.iter().any(named)
+    }
+
     /// Whether a start would leave this branch alone.
     fn has_ended(&self, key: &BranchKey) -> bool {
         let named = |branch: &DecidedBranch| {

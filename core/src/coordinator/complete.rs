@@ -130,8 +130,12 @@ impl Coordinator {
 
     /// R16: when a branch stays open, those that are ended are written down: they are not looked at again
     /// after a start, and what wrote them is free without waiting for the others.
-    fn record_acknowledged(&mut self, id: TransactionId) {
+    pub(super) fn record_acknowledged(&mut self, id: TransactionId) {
         let waits = self.waits(id);
+        // An enlistment that the log may still refuse must not be acknowledged before it is there.
+        let Some(entry) = self.ledger.open.get(&id) else {
+            return;
+        };
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
@@ -149,7 +153,9 @@ impl Coordinator {
             if branch.acknowledged || !branch.is_recorded(decided) {
                 continue;
             }
-            if let Some(name) = &branch.transactional_id {
+            if let Some(name) = &branch.transactional_id
+                && entry.names(&(branch.name.clone(), name.clone()))
+            {
                 records.push(Record::Acknowledged {
                     transaction: id,
                     participant: branch.name.clone(),

@@ -194,7 +194,8 @@ impl Coordinator {
             Purpose::Heuristic(at, kind, detail) => self.heuristic_recorded(at, kind, detail, now),
             Purpose::Acknowledged(id, branches) => self.acknowledged_durably(id, &branches, now),
             Purpose::Completion(id) => self.completion_recorded(id, now),
-            Purpose::Enlistment(_) | Purpose::Nothing => {}
+            Purpose::Enlistment(id) => self.record_acknowledged(id),
+            Purpose::Nothing => {}
         }
     }
 

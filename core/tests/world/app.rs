@@ -254,7 +254,7 @@ impl World {
             name: name.clone(),
             stray: false,
         };
-        let fails = !self.brokers[p].up || self.faults && self.source.pick(12) == 11;
+        let fails = !self.brokers[p].up || self.faults && self.source.pick(12 * self.calm) == 11;
         if fails {
             self.oracle.account(id).lost_write = true;
             self.note(|| format!("a record of {id} to {name} is lost"));

@@ -55,11 +55,11 @@ impl World {
         if !self.faults {
             return Fault::None;
         }
-        match self.source.pick(12) {
-            8 => Fault::Lost,
-            9 => Fault::AnswerLost,
-            10 => Fault::Delayed,
-            11 => Fault::Repeated,
+        match self.source.pick(12 * self.calm) {
+            1 => Fault::Lost,
+            2 => Fault::AnswerLost,
+            3 => Fault::Delayed,
+            4 => Fault::Repeated,
             _ => Fault::None,
         }
     }
