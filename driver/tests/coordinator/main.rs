@@ -1,6 +1,7 @@
 //! The library against real brokers.
 
 mod basic;
+mod ceiling;
 mod kill;
 mod offsets;
 mod own;
