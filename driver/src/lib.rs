@@ -59,3 +59,8 @@ pub use kafka::consumer::{
 pub use kafka::record::{ConsumedRecord, OutgoingRecord as Record, PartitionOffset};
 pub use own::OwnBranch;
 pub use transaction::{Committed, Transaction, TransactionOptions};
+
+/// The code in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
