@@ -2,9 +2,10 @@
 //!
 //! `GTC_CRASH_AT=STEP[:PARTICIPANT]:before|after[:N]` kills this process with SIGKILL before, or
 //! after, the N-th (default first) step of that name. Steps are the names of the core's actions;
-//! an `append` also answers to `append-` and the kind of its first record, and the file log has
-//! `log-write` and `log-sync`. After means that the step has run, and that the core has not heard
-//! of it. Without the feature `crash-points` none of this is compiled.
+//! an `append` also answers to `append-` and the kind of each of its records, and the file log
+//! has `log-write` and `log-sync`. After means that the step has run, and that the core has not
+//! heard of it. `GTC_CRASH_TRACE=FILE` appends every point that is passed to a file. Without the
+//! feature `crash-points` none of this is compiled.
 
 /// Which side of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +22,45 @@ pub(crate) fn point(_step: &str, _participant: Option<&str>, _side: Side) {}
 #[cfg(feature = "crash-points")]
 pub(crate) use armed::point;
 
+/// The names of all steps that a process can be killed at.
+#[cfg(feature = "crash-points")]
+pub const CRASH_STEPS: &[&str] = &[
+    "append",
+    "append-acknowledged",
+    "append-cluster-bound",
+    "append-completed",
+    "append-decided",
+    "append-discarded",
+    "append-forgotten",
+    "append-heuristic",
+    "append-names",
+    "append-names-gone",
+    "append-other",
+    "append-own-enlisted",
+    "append-started",
+    "checkpoint",
+    "close-slot",
+    "connect",
+    "end-by-writer",
+    "end-transaction",
+    "fence",
+    "inquire",
+    "list",
+    "log-sync",
+    "log-write",
+    "open-slot",
+    "prepare",
+    "verify-slot",
+];
+
 #[cfg(feature = "crash-points")]
 mod armed {
+    use std::fs::File;
+    use std::io::Write;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::Side;
+    use super::{CRASH_STEPS, Side};
 
     struct Plan {
         step: String,
@@ -44,7 +78,23 @@ mod armed {
         plan
     });
 
+    static TRACE: LazyLock<Option<File>> = LazyLock::new(|| {
+        let path = std::env::var_os("GTC_CRASH_TRACE")?;
+        let opened = File::options().create(true).append(true).open(path);
+        opened
+            .inspect_err(|error| tracing::error!(target: "gtc", %error, "GTC_CRASH_TRACE"))
+            .ok()
+    });
+
     pub(crate) fn point(step: &str, participant: Option<&str>, side: Side) {
+        // The matrix of crashes is complete only if its list of steps is.
+        debug_assert!(CRASH_STEPS.contains(&step), "{step} is in no list");
+        if let Some(mut trace) = TRACE.as_ref() {
+            let place = participant.unwrap_or("-");
+            let side = format!("{side:?}").to_lowercase();
+            // One write each, so that lines stay whole. A test misses what could not be written.
+            let _ = trace.write_all(format!("{step} {place} {side}\n").as_bytes());
+        }
         let Some(plan) = PLAN.as_ref() else { return };
         if plan.matches(step, participant, side) && plan.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             kill();

@@ -46,6 +46,8 @@ pub mod views;
 
 pub use config::{Config, Limits, ParticipantConfig};
 pub use consumer::ConsumerOptions;
+#[cfg(feature = "crash-points")]
+pub use crash::CRASH_STEPS;
 pub use coordinator::{Coordinator, read_log};
 pub use error::{Error, ErrorKind, Retry};
 pub use gtc_core::{

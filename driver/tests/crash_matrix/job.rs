@@ -1,0 +1,129 @@
+//! What a child process is to do, and the transaction that both it and the test run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gtc::{Config, Coordinator, Limits, ParticipantConfig, Record, TransactionOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::own::OwnWriter;
+
+pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// The transactions of one life: the second one leases the slots of the first again.
+pub const ROUNDS: usize = 2;
+
+/// What a process does with its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mode {
+    /// Opens, commits transactions, closes.
+    Commit,
+    /// Opens, begins transactions and aborts them, closes.
+    Abort,
+    /// Opens, waits for the recovery, closes.
+    Recover,
+}
+
+/// The client of an own producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Own {
+    /// rdkafka, of class v1.
+    V1,
+    /// Java, of class v2.
+    V2,
+}
+
+/// A participant, and how it is reached.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Member {
+    pub name: String,
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A coordinator, and where its transactions write.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    pub mode: Mode,
+    pub id: String,
+    pub log: PathBuf,
+    pub members: Vec<Member>,
+    pub topic: String,
+    pub partition: i32,
+    /// The first member is written to by this instead of a slot.
+    pub own: Option<Own>,
+    pub keyed: bool,
+}
+
+impl Job {
+    pub async fn open(&self) -> Result<Coordinator> {
+        let mut limits = Limits::default();
+        // Small enough for a checkpoint in the life of a child.
+        limits.checkpoint_bytes = 600;
+        // And for slots to be closed while it still lives.
+        limits.slot_idle_ms = 200;
+        let config = Config::new(&self.id, &self.log).limits(limits);
+        let config = self.members.iter().fold(config, |config, member| {
+            // One slot, so that the next transaction has to have the slot of the one before.
+            let kafka = ParticipantConfig::kafka(&member.name).slots(1);
+            let properties = member.properties.iter();
+            config.participant(properties.fold(kafka, |kafka, (k, v)| kafka.property(k, v)))
+        });
+        let coordinator = Coordinator::open(config).await?;
+        coordinator.recovered().await?;
+        Ok(coordinator)
+    }
+
+    /// The transactional.id of the own producer.
+    pub fn own_id(&self) -> String {
+        format!("own-{}", self.id)
+    }
+
+    /// Runs one transaction that writes `value` to every member, and tells of its commit.
+    pub async fn transact(&self, coordinator: &Coordinator, value: &str, app: &mut App) -> Result {
+        let options = match self.keyed {
+            true => TransactionOptions::new().key(value),
+            false => TransactionOptions::new(),
+        };
+        let transaction = coordinator.begin_with(options)?;
+        let mut managed = &self.members[..];
+        let mut branch = None;
+        if let (Some(own), Some((first, rest))) = (&mut app.own, self.members.split_first()) {
+            managed = rest;
+            let class = own.version_class();
+            let own_id = self.own_id();
+            let enlisted = transaction.enlist(&first.name, &own_id, class).await?;
+            own.write(self, value, &enlisted).await?;
+            branch = Some(enlisted);
+        }
+        for member in managed {
+            let record = Record {
+                partition: Some(self.partition),
+                value: Some(value.as_bytes().to_vec().into()),
+                ..Record::to(self.topic.as_str())
+            };
+            transaction.send(&member.name, record).await?;
+        }
+        if self.mode == Mode::Abort {
+            transaction.abort("the row wants it").await?;
+        } else {
+            transaction.commit().await?;
+            (app.tell)(value);
+        }
+        if let (Some(own), Some(branch)) = (&mut app.own, branch) {
+            own.finish(self, branch.finished().await?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The application's side of a job.
+pub struct App {
+    pub own: Option<OwnWriter>,
+    /// Hears of each commit.
+    pub tell: fn(&str),
+}
+
+/// The value that a round writes; it is also its key.
+pub fn round_value(round: usize) -> String {
+    format!("round-{round}")
+}

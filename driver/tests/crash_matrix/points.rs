@@ -1,0 +1,69 @@
+//! Crash points, as a process that was not killed has passed them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use crate::job::Result;
+
+/// One point.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    pub step: String,
+    participant: Option<String>,
+    side: String,
+    pub count: u32,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.step)?;
+        if let Some(participant) = &self.participant {
+            write!(f, ":{participant}")?;
+        }
+        write!(f, ":{}:{}", self.side, self.count)
+    }
+}
+
+/// Reads a trace. An `append` is left out: each has the name of its kind as well.
+pub fn read(trace: &Path) -> Result<Vec<Point>> {
+    let mut counts = BTreeMap::new();
+    let mut points = Vec::new();
+    for line in std::fs::read_to_string(trace)?.lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        let [step, participant, side] = words[..] else {
+            return Err(format!("a line of the trace: {line}").into());
+        };
+        if step == "append" {
+            continue;
+        }
+        let count = counts.entry(line.to_owned()).or_insert(0);
+        *count += 1;
+        points.push(Point {
+            step: step.to_owned(),
+            participant: Some(participant.to_owned()).filter(|name| name != "-"),
+            side: side.to_owned(),
+            count: *count,
+        });
+    }
+    Ok(points)
+}
+
+/// For each step and side the first occurrence, at one participant after the other. The log is
+/// left out: it does the same in every variant.
+pub fn pairwise(points: &[Point]) -> Vec<Point> {
+    let mut first: BTreeMap<(&str, &str), Vec<&Point>> = BTreeMap::new();
+    let of_variant = |point: &&Point| point.count == 1 && !point.step.starts_with("log-");
+    for point in points.iter().filter(of_variant) {
+        let alike = first.entry((&point.step, &point.side)).or_default();
+        alike.push(point);
+    }
+    first
+        .into_values()
+        .enumerate()
+        .map(|(index, mut alike)| {
+            alike.sort();
+            alike[index % alike.len()].clone()
+        })
+        .collect()
+}

@@ -1,0 +1,140 @@
+//! One row: lives that are killed, then one in which everything has to be in order.
+
+use std::time::Duration;
+
+use gtc::{Coordinator, KnownOutcome};
+
+use crate::child::{self, Orders};
+use crate::job::{App, Job, Mode, ROUNDS, Result, round_value};
+use crate::own::{Ask, OwnWriter};
+use crate::place::Shown;
+
+/// How long the last life may take; far below any transaction time-out.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// The value of the transaction that shows that the slots work again.
+const AFTER: &str = "after";
+
+/// A row of the matrix.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub name: String,
+    /// The step that it is about.
+    pub step: String,
+    pub job: Job,
+    /// The last one has the crash point that the row is about.
+    pub lives: Vec<(Mode, Orders)>,
+    /// Its point has to be reached.
+    pub required: bool,
+}
+
+/// What a value has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Visible,
+    Hidden,
+    /// Nobody knows: it was committed in one phase.
+    Either,
+}
+
+/// What is known of a row before its records are read.
+#[derive(Debug)]
+pub struct Ended {
+    pub reached: bool,
+    expected: Vec<(String, Expected)>,
+}
+
+impl Row {
+    /// Runs it.
+    pub async fn run(&self, ask: &Ask) -> Result<Ended> {
+        let (mut told, mut reached) = (Vec::new(), true);
+        for (index, (mode, orders)) in self.lives.iter().enumerate() {
+            let job = Job {
+                mode: *mode,
+                ..self.job.clone()
+            };
+            let (orders, ask) = (orders.clone(), ask.clone());
+            let lived = tokio::task::spawn_blocking(move || child::run(&job, &orders, &ask));
+            let life = lived.await??;
+            reached = life.killed;
+            told.extend(life.told);
+            if !reached && index + 1 < self.lives.len() {
+                return Err("the crash before the recovery was not reached".into());
+            }
+        }
+        let verified = tokio::time::timeout(PATIENCE, self.verify(&told, ask)).await;
+        let expected = verified.map_err(|_| "the last life is stuck")??;
+        Ok(Ended { reached, expected })
+    }
+
+    /// The last life: it recovers, tells what has become of the transactions, and commits one.
+    async fn verify(&self, told: &[String], ask: &Ask) -> Result<Vec<(String, Expected)>> {
+        let job = &self.job;
+        let coordinator = job.open().await?;
+        let mut expected = Vec::new();
+        for value in (0..ROUNDS).map(round_value) {
+            let mut expects = self.expect(&coordinator, &value)?;
+            if told.contains(&value) {
+                if expects == Expected::Hidden {
+                    return Err(format!("{value} was told to be committed, and is not").into());
+                }
+                expects = Expected::Visible;
+            }
+            expected.push((value, expects));
+        }
+        let (open, foreign) = (coordinator.list(), coordinator.foreign());
+        if !open.is_empty() || !foreign.is_empty() {
+            return Err(format!("left after the recovery: {open:?}, {foreign:?}").into());
+        }
+        if job.own.is_some() {
+            let name = &job.members[0].name;
+            coordinator.settle(name, &job.own_id()).await?;
+        }
+        let mut app = App {
+            own: OwnWriter::open(job, ask)?,
+            tell: |_| {},
+        };
+        let job = Job {
+            mode: Mode::Commit,
+            ..job.clone()
+        };
+        job.transact(&coordinator, AFTER, &mut app).await?;
+        expected.push((AFTER.to_owned(), Expected::Visible));
+        coordinator.close().await?;
+        Ok(expected)
+    }
+
+    fn expect(&self, coordinator: &Coordinator, value: &str) -> Result<Expected> {
+        if !self.job.keyed {
+            return Ok(Expected::Either);
+        }
+        match coordinator.outcome_by_key(value.as_bytes()) {
+            Some((_, KnownOutcome::Committed)) => Ok(Expected::Visible),
+            None | Some((_, KnownOutcome::Aborted)) => Ok(Expected::Hidden),
+            Some((id, other)) => Err(format!("the outcome of {id} is {other:?}").into()),
+        }
+    }
+}
+
+impl Ended {
+    /// Compares with what a reader of one cluster saw.
+    pub fn agrees_with(&self, shown: &Shown) -> Result {
+        if shown.stuck {
+            return Err("its last stable offset is stuck".into());
+        }
+        let visible = |value: &String| shown.values.contains(value);
+        let right: Vec<_> = self
+            .expected
+            .iter()
+            .filter(|(value, expected)| match expected {
+                Expected::Visible => true,
+                Expected::Hidden => false,
+                Expected::Either => visible(value),
+            })
+            .map(|(value, _)| value)
+            .collect();
+        if right.iter().copied().eq(&shown.values) {
+            return Ok(());
+        }
+        Err(format!("it shows {:?}, expected {:?}", shown.values, self.expected).into())
+    }
+}

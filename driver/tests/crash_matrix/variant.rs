@@ -1,0 +1,284 @@
+//! The variants of the matrix, and their rows.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use gtc_clusters::{Cluster, shared};
+
+use crate::child::{self, Orders};
+use crate::job::{Job, Member, Mode, Own, Result};
+use crate::own::Ask;
+use crate::points::{self, Point};
+use crate::row::Row;
+
+/// Steps of every life.
+const START: &[&str] = &["append-started", "connect", "fence", "list"];
+/// Steps of a life that commits by slots.
+const COMMIT: &[&str] = &[
+    "append-cluster-bound",
+    "append-completed",
+    "append-names",
+    "checkpoint",
+    "close-slot",
+    "end-by-writer",
+    "open-slot",
+    "prepare",
+    "verify-slot",
+];
+const OWN: &[&str] = &["append-own-enlisted", "end-transaction", "inquire"];
+
+/// Where the life before a recovery is killed, and what the recovery then has to do.
+pub struct Base {
+    pub name: &'static str,
+    crash: &'static str,
+    steps: &'static [&'static str],
+}
+
+/// Decided, and no branch is ended.
+const DECIDED: Base = Base {
+    name: "decided",
+    crash: "append-decided:after",
+    steps: &["append-completed", "end-transaction", "inquire"],
+};
+/// Decided, and one branch is ended.
+const HALF: Base = Base {
+    name: "half",
+    crash: "end-by-writer:us:after",
+    steps: &["append-completed", "inquire"],
+};
+/// Written everywhere, and undecided.
+const UNDECIDED: Base = Base {
+    name: "undecided",
+    crash: "prepare:us:after",
+    steps: &[],
+};
+
+/// A variant.
+pub struct Variant {
+    pub name: &'static str,
+    names: &'static [&'static str],
+    old_cluster: bool,
+    pub own: Option<Own>,
+    mode: Mode,
+    keyed: bool,
+    /// Every point of every life, or each step once.
+    complete: bool,
+    bases: &'static [Base],
+    decides: bool,
+}
+
+const PAIRWISE: Variant = Variant {
+    name: "",
+    names: &["eu", "us"],
+    old_cluster: false,
+    own: None,
+    mode: Mode::Commit,
+    keyed: true,
+    complete: false,
+    bases: &[DECIDED, UNDECIDED],
+    decides: true,
+};
+
+/// All of them.
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "two-clusters",
+        complete: true,
+        bases: &[DECIDED, HALF, UNDECIDED],
+        ..PAIRWISE
+    },
+    Variant {
+        name: "three-clusters",
+        names: &["eu", "us", "ap"],
+        ..PAIRWISE
+    },
+    Variant {
+        name: "one-phase",
+        names: &["us"],
+        keyed: false,
+        bases: &[UNDECIDED],
+        decides: false,
+        ..PAIRWISE
+    },
+    Variant {
+        name: "own-v1",
+        own: Some(Own::V1),
+        ..PAIRWISE
+    },
+    Variant {
+        name: "own-v2",
+        own: Some(Own::V2),
+        ..PAIRWISE
+    },
+    Variant {
+        name: "transaction-version-1",
+        old_cluster: true,
+        ..PAIRWISE
+    },
+    Variant {
+        name: "abort",
+        mode: Mode::Abort,
+        bases: &[UNDECIDED],
+        decides: false,
+        ..PAIRWISE
+    },
+];
+
+/// The rows that share a topic, each with a partition of its own.
+#[derive(Default)]
+pub struct Section {
+    pub topic: String,
+    pub rows: Vec<Row>,
+}
+
+/// A variant in a directory, on its clusters.
+pub struct Plan<'a> {
+    variant: &'a Variant,
+    directory: PathBuf,
+    members: Vec<Member>,
+}
+
+impl<'a> Plan<'a> {
+    /// Starts the clusters where they are missing.
+    pub fn new(variant: &'a Variant, directory: PathBuf) -> Result<Self> {
+        let mut clusters: Vec<&Cluster> = shared::plain(variant.names.len())?;
+        if variant.old_cluster {
+            clusters[0] = shared::transaction_version_1(1)?[0];
+        }
+        let members = variant.names.iter().zip(clusters);
+        let members = members.map(|(name, cluster)| Member {
+            name: (*name).to_owned(),
+            properties: cluster.client_properties(),
+        });
+        Ok(Self {
+            variant,
+            directory: directory.join(variant.name),
+            members: members.collect(),
+        })
+    }
+
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Runs each kind of life once without a crash, and makes rows of what it passed.
+    pub fn rows(&self, ask: &Ask, clean: &str, topic: &str) -> Result<Section> {
+        let mut section = Section {
+            topic: topic.to_owned(),
+            rows: Vec::new(),
+        };
+        let mut steps = [START, COMMIT].concat();
+        if self.variant.own.is_some() {
+            steps.extend(OWN);
+        }
+        if self.variant.decides {
+            steps.push("append-decided");
+        }
+        if self.variant.mode == Mode::Abort {
+            steps.retain(|step| !["append-completed", "prepare"].contains(step));
+        }
+        // A broker that has only just started is asked more often, which no row would see again.
+        let warm = self.job((clean, 0), "warm");
+        child::run(&warm, &Orders::default(), ask)?;
+        let job = self.job((clean, 0), "commit");
+        let mut points = self.trace(&job, &steps, ask)?;
+        self.add(&mut section, (None, &steps), &points);
+        for (partition, base) in (1..).zip(self.variant.bases) {
+            let job = self.job((clean, partition), base.name);
+            let steps = [START, base.steps].concat();
+            let before = child::run(&job, &base.orders(), ask)?;
+            if !before.killed {
+                return Err(format!("{} is not reached", base.crash).into());
+            }
+            let recover = Job {
+                mode: Mode::Recover,
+                ..job
+            };
+            points = self.trace(&recover, &steps, ask)?;
+            self.add(&mut section, (Some(base), &steps), &points);
+        }
+        Ok(section)
+    }
+
+    fn add(
+        &self,
+        section: &mut Section,
+        (base, steps): (Option<&Base>, &[&str]),
+        points: &[Point],
+    ) {
+        let chosen = match self.variant.complete {
+            true => points.to_vec(),
+            false => points::pairwise(points),
+        };
+        for point in chosen {
+            let kind = base.map_or("commit".to_owned(), |base| format!("recover-{}", base.name));
+            let crash = Orders {
+                crash: Some(point.to_string()),
+                trace: None,
+            };
+            let mut lives = Vec::new();
+            if let Some(base) = base {
+                lives.push((self.variant.mode, base.orders()));
+                lives.push((Mode::Recover, crash));
+            } else {
+                lives.push((self.variant.mode, crash));
+            }
+            let partition = section.rows.len();
+            let place = (
+                section.topic.as_str(),
+                i32::try_from(partition).unwrap_or(0),
+            );
+            section.rows.push(Row {
+                step: point.step.clone(),
+                name: format!("{}/{kind}/{point}", self.variant.name),
+                job: self.job(place, &format!("row-{partition}")),
+                lives,
+                required: point.count == 1 && steps.contains(&point.step.as_str()),
+            });
+        }
+    }
+
+    fn job(&self, (topic, partition): (&str, i32), name: &str) -> Job {
+        Job {
+            mode: self.variant.mode,
+            id: format!("{}-{name}", self.variant.name),
+            log: self.directory.join(name).join("log"),
+            members: self.members.clone(),
+            topic: topic.to_owned(),
+            partition,
+            own: self.variant.own,
+            keyed: self.variant.keyed,
+        }
+    }
+
+    /// The points of a life without a crash, which has to pass all of `steps`.
+    fn trace(&self, job: &Job, steps: &[&str], ask: &Ask) -> Result<Vec<Point>> {
+        let trace = job.log.with_extension("trace");
+        let orders = Orders {
+            crash: None,
+            trace: Some(trace.clone()),
+        };
+        if child::run(job, &orders, ask)?.killed {
+            return Err("a child was killed, and not by its crash point".into());
+        }
+        let points = points::read(&trace)?;
+        let passed: BTreeSet<_> = points.iter().map(|point| point.step.as_str()).collect();
+        let missing: Vec<_> = steps
+            .iter()
+            .filter(|step| !passed.contains(*step))
+            .collect();
+        match missing[..] {
+            [] => Ok(points),
+            _ => Err(format!("{}: a life does not pass {missing:?}", job.id).into()),
+        }
+    }
+}
+
+impl Base {
+    fn orders(&self) -> Orders {
+        Orders {
+            crash: Some(self.crash.to_owned()),
+            trace: None,
+        }
+    }
+}
