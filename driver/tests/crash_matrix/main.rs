@@ -145,10 +145,9 @@ async fn run_variant(
     compare(&plan, (section, partitions), ended, tally)
 }
 
-/// Several at once, as far as the own producers allow.
+/// Several at once.
 async fn run_rows(section: &Section, ask: &Ask) -> BTreeMap<String, Result<Ended>> {
-    let java = section.rows.iter().any(|row| row.job.own == Some(Own::V2));
-    let permits = Arc::new(Semaphore::new(if java { 1 } else { AT_ONCE }));
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
     for row in section.rows.clone() {
         let (permits, ask) = (permits.clone(), ask.clone());

@@ -31,7 +31,7 @@ impl OwnWriter {
             Some(Own::V1) => Some(Self::V1(open_v1(job)?)),
             Some(Own::V2) => {
                 let servers = &job.members[0].properties["bootstrap.servers"];
-                command(ask, &format!("open {servers} {}", job.own_id()))?;
+                command(job, ask, &format!("open {servers}"))?;
                 Some(Self::V2(ask.clone()))
             }
         })
@@ -59,12 +59,12 @@ impl OwnWriter {
                 }
             }
             Self::V2(ask) => {
-                command(ask, "begin")?;
+                command(job, ask, "begin")?;
                 command(
                     ask,
                     &format!("send {} {} {value}", job.topic, job.partition),
                 )?;
-                command(ask, "flush")?;
+                command(job, ask, "flush")?;
                 branch.state_delivered();
             }
         }
@@ -81,11 +81,10 @@ impl OwnWriter {
             })?,
             (Self::V1(producer), _) => *producer = open_v1(job)?,
             (Self::V2(ask), Reuse::Reuse) => {
-                command(ask, if commits { "commit" } else { "abort" })?;
+                command(job, ask, if commits { "commit" } else { "abort" })?;
             }
-            (own @ Self::V2(_), _) => {
-                let Self::V2(ask) = &*own else { return Ok(()) };
-                Self::open(job, &ask.clone())?;
+            (Self::V2(ask), _) => {
+                Self::open(job, ask)?;
             }
         }
         Ok(())
@@ -104,8 +103,8 @@ fn open_v1(job: &Job) -> Result<FutureProducer> {
     Ok(producer)
 }
 
-fn command(ask: &Ask, line: &str) -> Result {
-    match ask(line)?.as_str() {
+fn command(job: &Job, ask: &Ask, line: &str) -> Result {
+    match ask(&format!("{} {line}", job.own_id()))?.as_str() {
         "ok" => Ok(()),
         answer => Err(format!("own producer: {line}: {answer}").into()),
     }

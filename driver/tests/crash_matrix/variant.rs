@@ -16,15 +16,16 @@ const START: &[&str] = &["append-started", "connect", "fence", "list"];
 /// Steps of a life that commits by slots.
 const COMMIT: &[&str] = &[
     "append-cluster-bound",
-    "append-completed",
     "append-names",
-    "checkpoint",
     "close-slot",
     "end-by-writer",
     "open-slot",
     "prepare",
     "verify-slot",
 ];
+/// Steps of a life whose decisions are recorded.
+const DECIDE: &[&str] = &["append-completed", "append-decided", "checkpoint"];
+/// Steps of a life with an own producer.
 const OWN: &[&str] = &["append-own-enlisted", "end-transaction", "inquire"];
 
 /// Where the life before a recovery is killed, and what the recovery then has to do.
@@ -172,10 +173,10 @@ impl<'a> Plan<'a> {
             steps.extend(OWN);
         }
         if self.variant.decides {
-            steps.push("append-decided");
+            steps.extend(DECIDE);
         }
         if self.variant.mode == Mode::Abort {
-            steps.retain(|step| !["append-completed", "prepare"].contains(step));
+            steps.retain(|step| *step != "prepare");
         }
         // A broker that has only just started is asked more often, which no row would see again.
         let warm = self.job((clean, 0), "warm");

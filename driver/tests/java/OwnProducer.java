@@ -1,3 +1,5 @@
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Scanner;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -6,14 +8,16 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * An application's own producer, driven by lines on standard input; each is answered by one line,
- * "ok" or "error" and why. "open" begins a new life: the producer before it is left as a killed
- * process leaves it, with what it had open.
+ * Own producers of applications, driven by lines on standard input: a transactional.id, a command
+ * and its words. Each line is answered by one, "ok" or "error" and why. "open" begins a new life:
+ * the producer of that id before it is left as a killed process leaves it, with what it had open.
  */
 public class OwnProducer {
-    private static KafkaProducer<String, String> producer;
-    private static final AtomicInteger sent = new AtomicInteger();
-    private static final AtomicInteger delivered = new AtomicInteger();
+    private static final Map<String, OwnProducer> lives = new HashMap<>();
+
+    private final KafkaProducer<String, String> producer;
+    private final AtomicInteger sent = new AtomicInteger();
+    private final AtomicInteger delivered = new AtomicInteger();
 
     public static void main(String[] arguments) {
         Scanner lines = new Scanner(System.in);
@@ -23,7 +27,11 @@ public class OwnProducer {
                 break;
             }
             try {
-                act(words);
+                if (words[1].equals("open")) {
+                    lives.put(words[0], new OwnProducer(words[0], words[2]));
+                } else {
+                    lives.get(words[0]).act(words);
+                }
                 answer("ok");
             } catch (Exception error) {
                 answer("error " + error.toString().replace('\n', ' '));
@@ -38,18 +46,24 @@ public class OwnProducer {
         System.out.flush();
     }
 
-    private static void act(String[] words) {
-        switch (words[0]) {
-            case "open" -> {
-                producer = open(words[1], words[2]);
-                producer.initTransactions();
-            }
+    private OwnProducer(String id, String servers) {
+        Properties properties = new Properties();
+        properties.put("bootstrap.servers", servers);
+        properties.put("transactional.id", id);
+        properties.put("transaction.timeout.ms", "600000");
+        StringSerializer text = new StringSerializer();
+        producer = new KafkaProducer<>(properties, text, text);
+        producer.initTransactions();
+    }
+
+    private void act(String[] words) {
+        switch (words[1]) {
             case "begin" -> {
                 sent.set(0);
                 delivered.set(0);
                 producer.beginTransaction();
             }
-            case "send" -> send(words[1], Integer.parseInt(words[2]), words[3]);
+            case "send" -> send(words[2], Integer.parseInt(words[3]), words[4]);
             case "flush" -> {
                 producer.flush();
                 if (delivered.get() != sent.get()) {
@@ -58,19 +72,11 @@ public class OwnProducer {
             }
             case "commit" -> producer.commitTransaction();
             case "abort" -> producer.abortTransaction();
-            default -> throw new IllegalArgumentException(words[0]);
+            default -> throw new IllegalArgumentException(words[1]);
         }
     }
 
-    private static KafkaProducer<String, String> open(String servers, String id) {
-        Properties properties = new Properties();
-        properties.put("bootstrap.servers", servers);
-        properties.put("transactional.id", id);
-        properties.put("transaction.timeout.ms", "600000");
-        return new KafkaProducer<>(properties, new StringSerializer(), new StringSerializer());
-    }
-
-    private static void send(String topic, int partition, String value) {
+    private void send(String topic, int partition, String value) {
         sent.incrementAndGet();
         producer.send(
                 new ProducerRecord<>(topic, partition, null, value),
