@@ -46,9 +46,9 @@ pub mod views;
 
 pub use config::{Config, Limits, ParticipantConfig};
 pub use consumer::ConsumerOptions;
+pub use coordinator::{Coordinator, read_log};
 #[cfg(feature = "crash-points")]
 pub use crash::CRASH_STEPS;
-pub use coordinator::{Coordinator, read_log};
 pub use error::{Error, ErrorKind, Retry};
 pub use gtc_core::{
     Accepted, BranchView, CommitReturn, Counters, Decision, ForeignBranch, KnownOutcome, Ledger,

@@ -13,7 +13,7 @@ const LONGEST_FILE_LINES: usize = 600;
 /// Everything flows from the core outwards; the judges of the product know nothing of it.
 const DIRECTION: &[(&str, &[&str], &[&str])] = &[
     ("gtc-core", &[], &[]),
-    ("gtc", &["gtc-core"], &["gtc", "gtc-clusters"]),
+    ("gtc", &["gtc-core"], &["gtc-clusters"]),
     ("gtc-cli", &["gtc", "gtc-core"], &["gtc-clusters"]),
     ("gtc-clusters", &[], &[]),
     ("gtc-chaos", &["gtc-clusters"], &[]),

@@ -60,10 +60,8 @@ impl OwnWriter {
             }
             Self::V2(ask) => {
                 command(job, ask, "begin")?;
-                command(
-                    ask,
-                    &format!("send {} {} {value}", job.topic, job.partition),
-                )?;
+                let place = (&job.topic, job.partition);
+                command(job, ask, &format!("send {} {} {value}", place.0, place.1))?;
                 command(job, ask, "flush")?;
                 branch.state_delivered();
             }

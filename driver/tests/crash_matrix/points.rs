@@ -25,7 +25,8 @@ impl fmt::Display for Point {
     }
 }
 
-/// Reads a trace. An `append` is left out: each has the name of its kind as well.
+/// Reads a trace. Points that are the same as another one are left out: an `append` has the name
+/// of its kind as well, and nothing happens between a write and its sync.
 pub fn read(trace: &Path) -> Result<Vec<Point>> {
     let mut counts = BTreeMap::new();
     let mut points = Vec::new();
@@ -34,7 +35,7 @@ pub fn read(trace: &Path) -> Result<Vec<Point>> {
         let [step, participant, side] = words[..] else {
             return Err(format!("a line of the trace: {line}").into());
         };
-        if step == "append" {
+        if step == "append" || (step, side) == ("log-sync", "before") {
             continue;
         }
         let count = counts.entry(line.to_owned()).or_insert(0);

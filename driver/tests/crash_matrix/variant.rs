@@ -54,6 +54,13 @@ const UNDECIDED: Base = Base {
     steps: &[],
 };
 
+/// Its abort was asked for.
+const ABORTING: Base = Base {
+    name: "aborting",
+    crash: "end-by-writer:us:before",
+    steps: &[],
+};
+
 /// A variant.
 pub struct Variant {
     pub name: &'static str,
@@ -119,7 +126,7 @@ pub const VARIANTS: &[Variant] = &[
     Variant {
         name: "abort",
         mode: Mode::Abort,
-        bases: &[UNDECIDED],
+        bases: &[ABORTING],
         decides: false,
         ..PAIRWISE
     },
