@@ -213,7 +213,7 @@ impl Coordinator {
             (Pending::Append(id), Response::AppendFailed(failure)) => {
                 self.append_failed(id, failure, now);
             }
-            (Pending::Checkpoint, Response::Appended) => self.checkpointed(),
+            (Pending::Checkpoint, Response::Appended) => self.checkpointed(now),
             (Pending::Checkpoint, Response::AppendFailed(failure)) => {
                 self.checkpoint_failed(failure, now);
             }

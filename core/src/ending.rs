@@ -325,3 +325,6 @@ impl Ending {
         self.detail = Some(why);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,3 +146,6 @@ impl SlotName {
         (*name.to_transactional_id(coordinator) == *transactional_id).then_some(name)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -596,3 +596,6 @@ fn heuristic_view(key: &BranchKey, entry: &HeuristicEntry) -> BranchView {
         detail: Some(entry.detail.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;

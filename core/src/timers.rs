@@ -79,3 +79,6 @@ impl Timers {
         self.order.first().map(|(at, timer)| (*at, timer.reason()))
     }
 }
+
+#[cfg(test)]
+mod tests;

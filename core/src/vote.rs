@@ -173,3 +173,6 @@ fn taken_over(report: &PrepareReport, expected: ProducerIdentity) -> Option<Obje
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,16 +115,24 @@ impl Coordinator {
         }
     }
 
-    pub(super) fn checkpointed(&mut self) {
+    pub(super) fn checkpointed(&mut self, now: Now) {
         self.counters.checkpoints += 1;
         self.journal.bytes_since_checkpoint = 0;
-        self.release_held();
+        self.release_held(now);
     }
 
-    fn release_held(&mut self) {
+    fn release_held(&mut self, now: Now) {
         self.journal.checkpointing = false;
         while let Some((records, durability, purpose)) = self.journal.queue.pop_front() {
-            self.emit_append(records, durability, purpose);
+            // A decision that waited too long for the checkpoint is not written any more (R14).
+            let late = match &purpose {
+                Purpose::Decision(id) => self.too_late(*id, now).map(|reason| (*id, reason)),
+                _ => None,
+            };
+            match late {
+                Some((id, reason)) => self.begin_abort(id, reason, now),
+                None => self.emit_append(records, durability, purpose),
+            }
         }
     }
 
@@ -133,7 +141,7 @@ impl Coordinator {
         match failure {
             AppendFailure::Refused(_) => {
                 self.journal.bytes_since_checkpoint = 0;
-                self.release_held();
+                self.release_held(now);
             }
             AppendFailure::Unknown(why) => self.stop(StopReason::LogFailed(why), now),
             AppendFailure::Fenced(why) => self.stop(StopReason::LogFenced(why), now),

@@ -269,18 +269,19 @@ impl Coordinator {
         if !transaction.branches.iter().all(voted) {
             return;
         }
-        let promised = transaction
-            .branches
-            .iter()
-            .filter_map(|branch| self.promise(branch));
-        let nearest = promised.min_by_key(|(until, _)| *until);
-        if let Some((until, name)) = nearest
-            && until <= now.monotonic
-        {
-            let participant = name.to_string();
-            return self.begin_abort(id, AbortReason::DeadlinePassed { participant }, now);
+        match self.too_late(id, now) {
+            Some(reason) => self.begin_abort(id, reason, now),
+            None => self.decide(id, preparing, now),
         }
-        self.decide(id, preparing, now);
+    }
+
+    /// Why a commit can no longer be promised (R14).
+    pub(super) fn too_late(&self, id: TransactionId, now: Now) -> Option<AbortReason> {
+        let branches = &self.transactions.get(&id)?.branches;
+        let promised = branches.iter().filter_map(|branch| self.promise(branch));
+        let (until, name) = promised.min_by_key(|(until, _)| *until)?;
+        let participant = name.to_string();
+        (until <= now.monotonic).then_some(AbortReason::DeadlinePassed { participant })
     }
 
     /// Until when a prepared branch can be promised to commit (R14).

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gtc_core::{
-    Accepted, CommitReturn, Event, Outcome, ParticipantId, ProducerIdentity, Refusal, Request,
-    Reuse, SlotId, TransactionId, VersionClass, WriteReport,
+    Accepted, CommitReturn, Decision, Event, Outcome, ParticipantId, ProducerIdentity, Refusal,
+    Request, Reuse, SlotId, TransactionId, VersionClass, WriteReport,
 };
 
 use super::World;
-use super::broker::{Call, Reply, Tag};
+use super::broker::{Call, Fate, Reply, Tag};
 use super::driver::Lease;
 
 /// A transaction that the application has open.
@@ -254,6 +254,11 @@ impl World {
             name: name.clone(),
             stray: false,
         };
+        let ended = self.brokers[p].fates.get(&tag);
+        if ended.is_some_and(|fate| *fate != Fate::Open) {
+            // It was aborted, and its own producer, which does not know yet, goes on.
+            tag.stray = true;
+        }
         let fails = !self.brokers[p].up || self.faults && self.source.pick(12 * self.calm) == 11;
         if fails {
             self.oracle.account(id).lost_write = true;
@@ -284,7 +289,9 @@ impl World {
         }
         match reply {
             Reply::Done(_) => {
-                self.oracle.account(id).written.insert(tag);
+                if !tag.stray {
+                    self.oracle.account(id).written.insert(tag);
+                }
                 (true, true)
             }
             Reply::Code(_) => {
@@ -426,10 +433,22 @@ impl World {
 
     /// Its own commit or abort call returns at once: with a v2 client that is how it learns its next epoch.
     fn own_released(&mut self, id: TransactionId, p: usize, reuse: Reuse) {
-        let writing = |own: &&mut Own| own.p == p && own.stage == Stage::Writing(id);
-        let Some(own) = self.app.owns.iter_mut().find(writing) else {
+        let writing = |own: &Own| own.p == p && own.stage == Stage::Writing(id);
+        let Some(index) = self.app.owns.iter().position(writing) else {
             return;
         };
+        let own = &self.app.owns[index];
+        if let Some(stray) = self.brokers[p].open_tag(&own.name).cloned() {
+            let call = Call::End {
+                id: own.name.clone(),
+                producer: own.producer,
+                class: own.class,
+                decision: Decision::Abort,
+                intent: Some(stray),
+            };
+            self.execute(p, &call);
+        }
+        let own = &mut self.app.owns[index];
         let now = self.brokers[p].producer(&own.name);
         let reusable = match own.class {
             VersionClass::V1 => now == Some(own.producer),

@@ -131,7 +131,8 @@ impl Oracle {
             account.decided |= log.is_decided(*id);
             // Recorded is listed, for whoever asks: also where the process died before it said so.
             account.heuristic |= log.is_mixed(*id);
-            if log.is_ended(*id) && !account.heuristic {
+            // What is presumed aborted is left to the sweep, and in nobody's record.
+            if log.is_ended(*id) && !account.heuristic && account.decided {
                 forgotten_only_after_all_acknowledged(account, *id, brokers);
             }
         }
