@@ -60,7 +60,8 @@ pub enum Action {
         /// `transaction.timeout.ms`.
         timeout_ms: i32,
     },
-    /// Find out whether every request of the slot's last transaction was answered. `SlotVerified`.
+    /// Find out whether every request of the slot's last transaction was answered, and no delivery of it
+    /// failed. `SlotVerified`.
     VerifySlot {
         /// The participant.
         participant: ParticipantId,

@@ -72,6 +72,8 @@ pub(crate) struct Ending {
     pub(crate) sent: u32,
     /// Its writer's requests are not all provably answered (R3).
     pub(crate) dirty: bool,
+    /// It voted no: a record or another request of its writer may still be under way (R3).
+    pub(crate) spoiled: bool,
     /// The last error, for people.
     pub(crate) detail: Option<String>,
 }
@@ -145,6 +147,7 @@ impl Ending {
             failed: 0,
             sent: 0,
             dirty: false,
+            spoiled: false,
             detail: None,
         }
     }
@@ -170,10 +173,16 @@ impl Ending {
         self
     }
 
-    /// A request of the branch's writer may still be under way (R3).
-    pub(crate) const fn unclean(mut self, dirty: bool) -> Self {
-        self.dirty = dirty;
+    pub(crate) const fn after_a_no(mut self, refused: bool) -> Self {
+        self.dirty = refused;
+        self.spoiled = refused;
         self
+    }
+
+    /// An application's own producer must not be used again with this identity (R3).
+    pub(crate) fn spends_producer(&self) -> bool {
+        let repeated = self.failed > 0 || self.sent > 1;
+        self.spoiled || repeated && self.class == VersionClass::V1
     }
 
     pub(crate) const fn starting_with(mut self, step: Step) -> Self {

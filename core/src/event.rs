@@ -141,7 +141,8 @@ pub enum Refusal {
 /// What an own producer of class v1 may do after its branch ended (R3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reuse {
-    /// The instance can go on with its next transaction.
+    /// The instance can go on with its next transaction, unless a delivery of it failed: an application that
+    /// asks to abort without a vote is the only one who knows.
     Reuse,
     /// The instance must be closed and made anew: an EndTxn of it may still be under way.
     Discard,

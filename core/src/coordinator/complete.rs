@@ -11,7 +11,7 @@ use crate::action::{Action, Durability};
 use crate::ending::{Ending, Ground, Step, Verdict};
 use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome, Reuse};
 use crate::evidence::{EndAnswer, Inquiry};
-use crate::identity::{ParticipantId, SlotId, TransactionId, VersionClass};
+use crate::identity::{ParticipantId, SlotId, TransactionId};
 use crate::record::Record;
 use crate::request::Decision;
 use crate::time::Now;
@@ -327,7 +327,7 @@ impl Coordinator {
             return;
         };
         let dirty = ending.dirty || matches!(state, BranchState::InDoubt(_));
-        let uncertain = ending.class == VersionClass::V1 && (ending.failed > 0 || ending.sent > 1);
+        let uncertain = ending.spends_producer();
         let (participant, writer) = (branch.participant, branch.writer.clone());
         if uncertain {
             branch.spent = branch.spent_producer(ending);

@@ -449,7 +449,7 @@ impl Coordinator {
         let Some(ending) = branch.abort_ending(identity) else {
             return;
         };
-        let ending = ending.written_by(producer).unclean(refused);
+        let ending = ending.written_by(producer).after_a_no(refused);
         branch.state = BranchState::Ending(ending.into());
         self.run_step(at, now);
     }

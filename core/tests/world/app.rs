@@ -122,6 +122,10 @@ impl World {
         if open.is_none_or(|open| open.slots.iter().any(|(at, _)| *at == p)) {
             return;
         }
+        let waits = |own: &Own| own.p == p && own.stage == Stage::Enlisting(id);
+        if self.app.owns.iter().any(waits) {
+            return;
+        }
         let participant = ParticipantId(p as u16);
         let request = Request::Enlist {
             transaction: id,
@@ -155,7 +159,8 @@ impl World {
             let same = matches!(other.stage, Stage::Enlisting(t) | Stage::Writing(t) if t == id);
             other.p == own.p && same
         };
-        if self.app.owns.iter().any(here) {
+        // The events name the participant only: one that waits there at a time.
+        if self.app.owns.iter().any(here) || self.enlisting.contains(&(id, own.p)) {
             return;
         }
         let request = Request::EnlistOwn {
@@ -454,7 +459,7 @@ impl World {
             VersionClass::V1 => now == Some(own.producer),
             VersionClass::V2 => now.is_some(),
         };
-        if reuse == Reuse::Reuse && reusable {
+        if reuse == Reuse::Reuse && reusable && own.report.failed == 0 {
             own.producer = now.unwrap_or(own.producer);
             own.stage = Stage::Ready;
         } else {
