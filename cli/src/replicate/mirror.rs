@@ -26,6 +26,8 @@ use crate::signals::Shutdown;
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 /// How often librdkafka looks for new partitions.
 const PARTITION_REFRESH_MS: &str = "5000";
+/// How long the group waits for a member that has gone without a word.
+const SESSION_TIMEOUT_MS: &str = "10000";
 /// How often the loop turns where nothing comes.
 const IDLE_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the outcome of a transaction in doubt is asked for.
@@ -138,8 +140,10 @@ impl Mirror {
             group,
             catalogue,
             args,
+            coordinator,
             ..
         } = &self.parts;
+        let member = format!("gtc-{}", coordinator.id());
         let settings = ConsumerSettings {
             group: group.as_str().into(),
             topics: catalogue.names().into_iter().map(str::to_owned).collect(),
@@ -149,7 +153,7 @@ impl Mirror {
                 bytes_max: args.batch_bytes,
                 linger: args.linger_ms,
             },
-            properties: consumer_properties(source_config)?,
+            properties: consumer_properties(source_config, &member)?,
         };
         TransactionalConsumer::open(settings)
             .await
@@ -401,15 +405,20 @@ impl Mirror {
     }
 }
 
-/// The participant's properties; new partitions are looked for more often than librdkafka would.
-fn consumer_properties(source: &ParticipantConfig) -> Result<Properties, Failure> {
-    const REFRESH: &str = "topic.metadata.refresh.interval.ms";
-    let properties = source.kafka_properties().map_err(Failure::config)?;
-    if properties.get(REFRESH).is_some() {
-        return Ok(properties);
-    }
-    let source = source.clone().property(REFRESH, PARTITION_REFRESH_MS);
-    source.kafka_properties().map_err(Failure::config)
+/// The participant's properties, and what a mirror needs beside them unless the user says otherwise.
+fn consumer_properties(source: &ParticipantConfig, member: &str) -> Result<Properties, Failure> {
+    let given = source.kafka_properties().map_err(Failure::config)?;
+    let wanted = [
+        // A mirror that comes back after a kill takes its own place at once, instead of waiting for its
+        // predecessor to be given up. The coordinator's id is its alone.
+        ("group.instance.id", member),
+        // For as long its partitions wait where it does not come back.
+        ("session.timeout.ms", SESSION_TIMEOUT_MS),
+        ("topic.metadata.refresh.interval.ms", PARTITION_REFRESH_MS),
+    ];
+    let missing = wanted.iter().filter(|(name, _)| given.get(name).is_none());
+    let config = missing.fold(source.clone(), |config, (name, value)| config.property(*name, *value));
+    config.kafka_properties().map_err(Failure::config)
 }
 
 fn lag(consumer: &TransactionalConsumer) -> u64 {

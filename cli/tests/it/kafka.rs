@@ -1,15 +1,18 @@
 //! What the tests do to clusters and see in them, without gtc.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use gtc_clusters::Cluster;
 use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
-use rdkafka::client::DefaultClientContext;
+use rdkafka::client::{ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, Headers, Message, OwnedHeaders, Timestamp};
-use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
+use rdkafka::producer::{
+    BaseRecord, DeliveryResult, Producer, ProducerContext, ThreadedProducer,
+};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -140,7 +143,7 @@ pub fn settings_of(cluster: &Cluster, topic: &str) -> BTreeMap<String, String> {
 pub fn produce(cluster: &Cluster, topic: &str, rows: &[Row]) {
     let producer = producer(cluster, None);
     send(&producer, topic, rows);
-    producer.flush(PATIENCE).unwrap();
+    flush(&producer);
 }
 
 /// A transaction of an application that has nothing to do with gtc.
@@ -149,14 +152,33 @@ pub fn produce_transaction(cluster: &Cluster, topic: &str, rows: &[Row], commit:
     producer.init_transactions(PATIENCE).unwrap();
     producer.begin_transaction().unwrap();
     send(&producer, topic, rows);
-    producer.flush(PATIENCE).unwrap();
+    flush(&producer);
     match commit {
         true => producer.commit_transaction(PATIENCE).unwrap(),
         false => producer.abort_transaction(PATIENCE).unwrap(),
     }
 }
 
-type Plain = ThreadedProducer<DefaultProducerContext>;
+type Plain = ThreadedProducer<Undelivered>;
+
+/// Counts what did not arrive, which no flush tells.
+#[derive(Default)]
+struct Undelivered(AtomicUsize);
+
+impl ClientContext for Undelivered {}
+
+impl ProducerContext for Undelivered {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        self.0.fetch_add(usize::from(result.is_err()), Ordering::SeqCst);
+    }
+}
+
+fn flush(producer: &Plain) {
+    producer.flush(PATIENCE).unwrap();
+    assert_eq!(producer.context().0.load(Ordering::SeqCst), 0, "records that were not delivered");
+}
 
 fn producer(cluster: &Cluster, transactional_id: Option<&str>) -> Plain {
     let mut config = config(cluster);
@@ -167,7 +189,7 @@ fn producer(cluster: &Cluster, transactional_id: Option<&str>) -> Plain {
     if let Some(id) = transactional_id {
         config.set("transactional.id", id);
     }
-    config.create().unwrap()
+    config.create_with_context(Undelivered::default()).unwrap()
 }
 
 fn send(producer: &Plain, topic: &str, rows: &[Row]) {
@@ -199,13 +221,51 @@ fn owned_headers(headers: &[(String, Option<Vec<u8>>)]) -> OwnedHeaders {
 
 /// What a read_committed reader sees now, by partition in the order of the log.
 pub fn read(cluster: &Cluster, topic: &str) -> Vec<Row> {
-    let partitions = partitions_of(cluster, topic);
-    (0..partitions)
-        .flat_map(|partition| read_partition(cluster, topic, partition))
-        .collect()
+    read_until(cluster, topic, 0)
 }
 
-fn read_partition(cluster: &Cluster, topic: &str, partition: i32) -> Vec<Row> {
+/// Waits until a reader sees so many records, and returns all that it sees then. A commit is answered before
+/// its markers are written, so that readers see it a moment later.
+pub fn await_rows(cluster: &Cluster, topic: &str, count: usize) -> Vec<Row> {
+    await_true("the topic to appear", || partitions_of(cluster, topic) > 0);
+    read_until(cluster, topic, count)
+}
+
+fn read_until(cluster: &Cluster, topic: &str, count: usize) -> Vec<Row> {
+    let partitions = partitions_of(cluster, topic);
+    let consumer = reader(cluster, topic, partitions);
+    let mut rows = Vec::new();
+    let mut at_end = BTreeSet::new();
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while rows.len() < count || at_end.len() < usize::try_from(partitions).unwrap() {
+        match consumer.poll(Duration::from_millis(100)) {
+            None => {}
+            Some(Ok(message)) => {
+                at_end.remove(&message.partition());
+                rows.push(row(&message));
+            }
+            Some(Err(KafkaError::PartitionEOF(partition))) => drop(at_end.insert(partition)),
+            Some(Err(error)) if is_passing(&error) => {}
+            Some(Err(error)) => panic!("reading {topic}: {error}"),
+        }
+        if Instant::now() >= deadline {
+            let (seen, ends) = (rows.len(), ends(cluster, topic));
+            panic!("{topic} has {seen} of {count} records, ends seen of {at_end:?}; {ends}");
+        }
+    }
+    rows.sort_by_key(|row| row.partition);
+    rows
+}
+
+/// A broker under load closes a connection; the client makes another.
+fn is_passing(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::BrokerTransportFailure)
+    )
+}
+
+fn reader(cluster: &Cluster, topic: &str, partitions: i32) -> BaseConsumer {
     let mut config = config(cluster);
     config
         .set("group.id", "independent-reader")
@@ -215,20 +275,12 @@ fn read_partition(cluster: &Cluster, topic: &str, partition: i32) -> Vec<Row> {
         .set("enable.partition.eof", "true");
     let consumer: BaseConsumer = config.create().unwrap();
     let mut list = TopicPartitionList::new();
-    list.add_partition_offset(topic, partition, Offset::Beginning)
-        .unwrap();
-    consumer.assign(&list).unwrap();
-    let mut rows = Vec::new();
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
-        match consumer.poll(Duration::from_millis(100)) {
-            None => {}
-            Some(Ok(message)) => rows.push(row(&message)),
-            Some(Err(KafkaError::PartitionEOF(_))) => return rows,
-            Some(Err(error)) => panic!("reading {topic}: {error}"),
-        }
+    for partition in 0..partitions {
+        list.add_partition_offset(topic, partition, Offset::Beginning)
+            .unwrap();
     }
-    panic!("{topic}-{partition} was not read to its end in time");
+    consumer.assign(&list).unwrap();
+    consumer
 }
 
 fn row(message: &impl Message) -> Row {
@@ -259,22 +311,19 @@ pub fn assert_same(seen: &[Row], expected: &[Row]) {
     assert_eq!(seen.len(), expected.len(), "as many records");
 }
 
-/// Waits until a reader sees so many records, and returns them.
-pub fn await_rows(cluster: &Cluster, topic: &str, count: usize) -> Vec<Row> {
-    await_true("the topic to appear", || partitions_of(cluster, topic) > 0);
-    let deadline = Instant::now() + 2 * PATIENCE;
-    loop {
-        let rows = read(cluster, topic);
-        if rows.len() >= count {
-            return rows;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "{topic} has {} of {count} records",
-            rows.len()
+/// How far readers get in each partition, and how far writers got.
+fn ends(cluster: &Cluster, topic: &str) -> String {
+    let end_of = |partition| {
+        let (stable, high) = (
+            end(cluster, topic, partition),
+            high_watermark(cluster, topic, partition),
         );
-        std::thread::sleep(Duration::from_millis(100));
-    }
+        format!("partition {partition}: last stable offset {stable}, high watermark {high}")
+    };
+    (0..partitions_of(cluster, topic))
+        .map(end_of)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// The offset that a group stands at, and the text beside it.
@@ -301,8 +350,17 @@ pub fn committed(
 
 /// The end of a partition, as a read_committed reader sees it.
 pub fn end(cluster: &Cluster, topic: &str, partition: i32) -> i64 {
+    end_as(cluster, topic, partition, "read_committed")
+}
+
+/// The end of a partition, open transactions included.
+pub fn high_watermark(cluster: &Cluster, topic: &str, partition: i32) -> i64 {
+    end_as(cluster, topic, partition, "read_uncommitted")
+}
+
+fn end_as(cluster: &Cluster, topic: &str, partition: i32, isolation: &str) -> i64 {
     let mut config = config(cluster);
-    config.set("isolation.level", "read_committed");
+    config.set("isolation.level", isolation);
     let consumer: BaseConsumer = config.create().unwrap();
     consumer
         .fetch_watermarks(topic, partition, PATIENCE)

@@ -1,1 +1,5 @@
 //! The commands of operators.
+
+mod check;
+mod hand;
+mod inspect;

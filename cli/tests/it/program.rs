@@ -53,6 +53,17 @@ impl Place {
         }
     }
 
+    /// Adds a participant by its properties.
+    pub fn add_participant(&self, name: &str, properties: &[(&str, &str)]) {
+        let path = self.dir.join("gtc.toml");
+        let mut text = fs::read_to_string(&path).unwrap();
+        text += &format!("\n[participants.{name}]\nkind = \"kafka\"\n");
+        for (property, value) in properties {
+            text += &format!("{property} = {value:?}\n");
+        }
+        fs::write(path, text).unwrap();
+    }
+
     /// The consumer group that a mirror uses by default.
     pub fn group(&self) -> String {
         format!("gtc-{}", self.id)
@@ -70,7 +81,7 @@ impl Place {
 
     /// Starts the program; it ends with the returned value at the latest.
     pub fn start(&self, arguments: &str) -> Running {
-        self.start_with(arguments, "info")
+        self.start_with(arguments, "gtc=debug,info")
     }
 
     /// As [`Place::start`], and says what is logged.

@@ -1,0 +1,167 @@
+//! Cases operator-needs-a-hand and orphans-after-shrink: what a job that died for good left behind is ended
+//! from its log alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use gtc_clusters::{Cluster, ClusterOptions, Proxy, Verdict, shared};
+
+use crate::kafka::{await_rows, await_true, create_topic, end, high_watermark, numbered, produce};
+use crate::program::Place;
+
+#[test]
+fn orphans_of_a_killed_mirror_are_ended_by_recover() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("orphans", &[("a", a), ("b", b)]);
+    create_topic(a, "orphans", 1, &[]);
+    create_topic(b, "orphans", 1, &[]);
+    produce(a, "orphans", &numbered(0..30_000, 1));
+    let command =
+        "replicate --from a --to b --topic orphans --batch-records 30000 --linger-ms 60000";
+    let running = place.start(command);
+    // Killed while its batch is being written: the branch at b is open, and pins the readers there.
+    await_true("records to arrive", || high_watermark(b, "orphans", 0) > 0);
+    running.kill();
+    let pinned = end(b, "orphans", 0);
+    let report = place.run("recover --json").expect(0).json().remove(0);
+    assert_eq!(report["recovered"], true, "{report}");
+    assert_eq!(report["status"]["open"], 0, "{report}");
+    await_true("readers to be let go", || {
+        end(b, "orphans", 0) == high_watermark(b, "orphans", 0)
+    });
+    assert!(
+        end(b, "orphans", 0) > pinned,
+        "nothing was open: the kill came too late"
+    );
+    // Again, with nothing left to do.
+    let again = place.run("recover").expect(0).stdout;
+    assert!(
+        again.contains("the log held nothing open") && again.contains("recovered"),
+        "{again}"
+    );
+    place
+        .run("replicate --from a --to b --topic orphans --until-end")
+        .expect(0);
+    assert_eq!(await_rows(b, "orphans", 30_000).len(), 30_000);
+}
+
+#[test]
+fn operator_needs_a_hand() {
+    let [a] = shared::plain(1).unwrap()[..] else {
+        unreachable!()
+    };
+    let hold = Arc::new(AtomicBool::new(false));
+    let (proxy, b) = behind_proxy("hand", &hold);
+    let place = Place::new("hand", &[("a", a), ("b", &b)]);
+    create_topic(a, "hand", 1, &[]);
+    create_topic(&b, "hand", 1, &[]);
+    produce(a, "hand", &numbered(0..100, 1));
+    let mut running = place.start_with(
+        "replicate --from a --to b --topic hand --log-format json",
+        "gtc=debug,info",
+    );
+    await_rows(&b, "hand", 100);
+    // The next commit is decided, and b cannot be told: the job dies for good in between.
+    hold.store(true, Ordering::SeqCst);
+    produce(a, "hand", &numbered(100..200, 1));
+    proxy
+        .await_held(Duration::from_secs(30))
+        .expect("an EndTxn for b");
+    running.await_stderr(r#""message":"decided""#);
+    let id = last_decided(&running.stderr());
+    running.kill();
+    proxy.cut_all();
+
+    let listed = place.run("list --json").expect(3).json().remove(0);
+    assert_eq!(listed["transactions"][0]["id"], id.as_str(), "{listed}");
+    assert_eq!(
+        place.run(&format!("outcome {id}")).expect(3).stdout,
+        "in-doubt\n"
+    );
+    let page = place.run(&format!("describe {id}")).expect(0).stdout;
+    assert!(page.contains(&id) && page.contains("commit"), "{page}");
+
+    hold.store(false, Ordering::SeqCst);
+    let resolved = place
+        .run(&format!("resolve {id} --commit"))
+        .expect(0)
+        .stdout;
+    assert!(resolved.contains("ended"), "{resolved}");
+    assert_eq!(await_rows(&b, "hand", 200).len(), 200);
+    assert_eq!(
+        place.run(&format!("outcome {id}")).expect(0).stdout,
+        "committed\n"
+    );
+    place.run("list").expect(0);
+}
+
+/// What cannot be ended at all is given up by an operator, is reported as mixed until it is forgotten, and
+/// no mirror goes on as if nothing were.
+#[test]
+fn a_branch_given_up_is_listed_until_it_is_forgotten() {
+    let [a] = shared::plain(1).unwrap()[..] else {
+        unreachable!()
+    };
+    let hold = Arc::new(AtomicBool::new(true));
+    let (proxy, b) = behind_proxy("given-up", &hold);
+    let place = Place::new("given-up", &[("a", a), ("b", &b)]);
+    create_topic(a, "given-up", 1, &[]);
+    create_topic(&b, "given-up", 1, &[]);
+    produce(a, "given-up", &numbered(0..10, 1));
+    let command = "replicate --from a --to b --topic given-up";
+    let mut running = place.start_with(&format!("{command} --log-format json"), "gtc=debug,info");
+    proxy
+        .await_held(Duration::from_secs(30))
+        .expect("an EndTxn for b");
+    running.await_stderr(r#""message":"decided""#);
+    let id = last_decided(&running.stderr());
+    // Through the socket of the living owner.
+    place.run(&format!("resolve {id} --abort")).expect(3);
+    let ended = running.await_end().expect(3);
+    assert!(
+        ended.stderr.contains(&format!("gtc forget {id}")),
+        "{}",
+        ended.stderr
+    );
+    proxy.cut_all();
+    hold.store(false, Ordering::SeqCst);
+
+    assert_eq!(
+        place.run(&format!("outcome {id}")).expect(3).stdout,
+        "mixed\n"
+    );
+    let refused = place.run(&format!("{command} --until-end")).expect(3);
+    assert!(refused.stderr.contains(&id), "{}", refused.stderr);
+    place.run(&format!("forget {id}")).expect(0);
+    place.run("list").expect(0);
+    place.run(&format!("{command} --until-end")).expect(0);
+}
+
+/// A cluster whose answers to EndTxn can be kept from its clients' eyes: the requests are held.
+fn behind_proxy(name: &str, hold: &Arc<AtomicBool>) -> (Proxy, Cluster) {
+    const END_TXN: i16 = 26;
+    let hold = Arc::clone(hold);
+    let proxy = Proxy::start_with_rule(move |header| {
+        match header.api_key == END_TXN && hold.load(Ordering::SeqCst) {
+            true => Verdict::Hold,
+            false => Verdict::Forward,
+        }
+    });
+    let proxy = proxy.unwrap();
+    let options = ClusterOptions::new(name).advertised_port(proxy.port());
+    let cluster = Cluster::start(options).unwrap();
+    proxy.forward_to(cluster.listen_port());
+    (proxy, cluster)
+}
+
+fn last_decided(stderr: &str) -> String {
+    let line = stderr
+        .lines()
+        .rfind(|line| line.contains(r#""message":"decided""#))
+        .unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    line["txn"].as_str().unwrap().to_owned()
+}

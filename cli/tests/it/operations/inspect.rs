@@ -1,0 +1,82 @@
+//! `gtc list`, `describe` and `outcome` beside a living owner and without one.
+
+use gtc_clusters::shared;
+
+use crate::kafka::{await_rows, create_topic, numbered, produce};
+use crate::program::Place;
+
+#[test]
+fn a_log_is_read_while_its_owner_lives_and_after_it() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("owner", &[("a", a), ("b", b)]);
+    create_topic(a, "owner", 1, &[]);
+    produce(a, "owner", &numbered(0..10, 1));
+    let mut running = place.start_with(
+        "replicate --from a --to b --topic owner --log-format json",
+        "gtc=debug,info",
+    );
+    await_rows(b, "owner", 10);
+    running.await_stderr(r#""message":"completed""#);
+    let id = committed_id(&running.stderr());
+
+    let listed = place.run("list --json").expect(0).json();
+    assert_eq!(listed[0]["owner"], true);
+    assert_eq!(
+        place.run(&format!("outcome {id}")).expect(0).stdout,
+        "committed\n"
+    );
+    let described = place.run(&format!("describe {id} --json")).expect(0).json();
+    assert_eq!(
+        (&described[0]["id"], &described[0]["decision"]),
+        (&id.clone().into(), &"commit".into())
+    );
+
+    // A second owner is refused for as long as the first lives, with an error that names it.
+    let second = place
+        .run("replicate --from a --to b --topic owner --until-end")
+        .expect(1);
+    assert!(second.stderr.contains("log"), "{}", second.stderr);
+
+    running.terminate().expect(0);
+    let listed = place.run("list --json").expect(0).json();
+    assert_eq!(listed[0]["owner"], false);
+    assert_eq!(
+        place.run(&format!("outcome {id} --json")).expect(0).json()[0]["outcome"],
+        "committed"
+    );
+    assert_eq!(place.run("list").expect(0).stdout, "nothing is open\n");
+}
+
+/// The id of a transaction that the log lines show as completed.
+fn committed_id(stderr: &str) -> String {
+    let line = stderr
+        .lines()
+        .find(|line| line.contains(r#""message":"completed""#))
+        .unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["phase"], "completed");
+    line["txn"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_the_log_does_not_know_is_said_to_be_unknown() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("unknown", &[("a", a), ("b", b)]);
+    let absent = place.run("list").expect(1);
+    assert!(absent.stderr.contains("log"), "{}", absent.stderr);
+    create_topic(a, "unknown", 1, &[]);
+    place
+        .run("replicate --from a --to b --topic unknown --until-end")
+        .expect(0);
+    assert_eq!(place.run("outcome 1-999").expect(5).stdout, "unknown\n");
+    assert_eq!(
+        place.run("outcome --key nobody").expect(5).stdout,
+        "unknown\n"
+    );
+    place.run("describe 1-999").expect(5);
+    place.run("resolve 1-999 --commit").expect(5);
+}
