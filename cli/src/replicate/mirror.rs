@@ -143,9 +143,11 @@ impl Mirror {
             coordinator,
             ..
         } = &self.parts;
-        let member = format!("gtc-{}", coordinator.id());
         let settings = ConsumerSettings {
             group: group.as_str().into(),
+            // A mirror that comes back after a kill takes its own place at once. The coordinator's id is
+            // its alone, as its log is.
+            instance: Some(format!("gtc-{}", coordinator.id()).into()),
             topics: catalogue.names().into_iter().map(str::to_owned).collect(),
             reset: OffsetReset::Fail,
             limits: BatchLimits {
@@ -153,7 +155,7 @@ impl Mirror {
                 bytes_max: args.batch_bytes,
                 linger: args.linger_ms,
             },
-            properties: consumer_properties(source_config, &member)?,
+            properties: consumer_properties(source_config)?,
         };
         TransactionalConsumer::open(settings)
             .await
@@ -406,18 +408,16 @@ impl Mirror {
 }
 
 /// The participant's properties, and what a mirror needs beside them unless the user says otherwise.
-fn consumer_properties(source: &ParticipantConfig, member: &str) -> Result<Properties, Failure> {
+fn consumer_properties(source: &ParticipantConfig) -> Result<Properties, Failure> {
     let given = source.kafka_properties().map_err(Failure::config)?;
     let wanted = [
-        // A mirror that comes back after a kill takes its own place at once, instead of waiting for its
-        // predecessor to be given up. The coordinator's id is its alone.
-        ("group.instance.id", member),
-        // For as long its partitions wait where it does not come back.
         ("session.timeout.ms", SESSION_TIMEOUT_MS),
         ("topic.metadata.refresh.interval.ms", PARTITION_REFRESH_MS),
     ];
     let missing = wanted.iter().filter(|(name, _)| given.get(name).is_none());
-    let config = missing.fold(source.clone(), |config, (name, value)| config.property(*name, *value));
+    let config = missing.fold(source.clone(), |config, (name, value)| {
+        config.property(*name, *value)
+    });
     config.kafka_properties().map_err(Failure::config)
 }
 

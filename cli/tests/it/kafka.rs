@@ -1,8 +1,9 @@
 //! What the tests do to clusters and see in them, without gtc.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use gtc_clusters::Cluster;
 use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
@@ -10,9 +11,7 @@ use rdkafka::client::{ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, Headers, Message, OwnedHeaders, Timestamp};
-use rdkafka::producer::{
-    BaseRecord, DeliveryResult, Producer, ProducerContext, ThreadedProducer,
-};
+use rdkafka::producer::{BaseRecord, DeliveryResult, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,15 +26,23 @@ pub struct Row {
     pub timestamp_ms: i64,
 }
 
+static AN_HOUR_AGO_MS: LazyLock<i64> = LazyLock::new(|| {
+    let since_epoch = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    i64::try_from(since_epoch.as_millis()).unwrap() - 3_600_000
+});
+
 impl Row {
-    /// A record without headers, at a fixed time.
+    /// A record without headers, written a while ago: old enough to tell a kept time stamp from a new one,
+    /// and too young for the brokers' retention.
     pub fn new(partition: i32, key: &str, value: &str) -> Self {
         Self {
             partition,
             key: Some(key.into()),
             value: Some(value.into()),
             headers: Vec::new(),
-            timestamp_ms: 1_700_000_000_000,
+            timestamp_ms: *AN_HOUR_AGO_MS,
         }
     }
 
@@ -171,13 +178,18 @@ impl ProducerContext for Undelivered {
     type DeliveryOpaque = ();
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        self.0.fetch_add(usize::from(result.is_err()), Ordering::SeqCst);
+        self.0
+            .fetch_add(usize::from(result.is_err()), Ordering::SeqCst);
     }
 }
 
 fn flush(producer: &Plain) {
     producer.flush(PATIENCE).unwrap();
-    assert_eq!(producer.context().0.load(Ordering::SeqCst), 0, "records that were not delivered");
+    assert_eq!(
+        producer.context().0.load(Ordering::SeqCst),
+        0,
+        "records that were not delivered"
+    );
 }
 
 fn producer(cluster: &Cluster, transactional_id: Option<&str>) -> Plain {

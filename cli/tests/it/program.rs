@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gtc_clusters::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A directory with a configuration, its log, and what the program wrote.
 pub struct Place {

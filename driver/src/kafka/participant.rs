@@ -65,6 +65,7 @@ impl KafkaParticipant {
         options: ConsumerOptions,
     ) -> Result<TransactionalConsumer, Error> {
         let settings = ConsumerSettings {
+            instance: None,
             group: options.group.into(),
             topics: options.topics,
             reset: options.reset,

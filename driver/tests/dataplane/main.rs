@@ -97,6 +97,7 @@ async fn open_reader(
         ..BatchLimits::default()
     };
     TransactionalConsumer::open(ConsumerSettings {
+        instance: None,
         group: group.into(),
         topics: vec![topic.to_owned()],
         reset: OffsetReset::Fail,

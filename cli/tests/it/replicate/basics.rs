@@ -34,7 +34,6 @@ fn a_mirror_keeps_everything_of_a_record() {
                 header("h", None),
                 header("h", Some("")),
             ],
-            timestamp_ms: 1,
             ..Row::new(1, "headers", "repeated")
         },
     ];

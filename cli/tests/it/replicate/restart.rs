@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use gtc_clusters::shared;
 
-use crate::kafka::{assert_same, await_rows, committed, create_topic, numbered, produce, read};
+use crate::kafka::{
+    assert_same, await_rows, await_true, committed, create_topic, high_watermark, numbered,
+    produce, read,
+};
 use crate::program::Place;
 
 #[test]
@@ -14,14 +17,19 @@ fn kills_in_the_middle_leave_no_duplicate_and_no_gap() {
         unreachable!()
     };
     let place = Place::new("restart", &[("a", a), ("b", b), ("c", c)]);
-    create_topic(a, "restart", 2, &[]);
+    for cluster in [a, b, c] {
+        create_topic(cluster, "restart", 2, &[]);
+    }
     produce(a, "restart", &numbered(0..RECORDS, 2));
     let command = "replicate --from a --to b --to c --topic restart --batch-records 200";
     for kill in 1..=4_usize {
-        let mut running = place.start(&format!("{command} --json"));
-        // The moments differ: each run gets a little further into its batches.
-        running.await_stdout(r#""event":"progress""#);
-        std::thread::sleep(Duration::from_millis(37 * kill as u64));
+        let running = place.start(command);
+        // Each run is killed while it works, a little later in its batch than the one before.
+        let arrived = high_watermark(b, "restart", 0) + 100;
+        await_true("records to arrive", || {
+            high_watermark(b, "restart", 0) > arrived
+        });
+        std::thread::sleep(Duration::from_millis(7 * kill as u64));
         running.kill();
     }
     place.run(&format!("{command} --until-end")).expect(0);

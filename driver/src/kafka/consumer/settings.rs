@@ -52,6 +52,9 @@ impl Default for BatchLimits {
 pub struct ConsumerSettings {
     /// The consumer group.
     pub group: Arc<str>,
+    /// A name for this member alone, by which it takes its own place in the group again when it
+    /// comes back; without it the group waits for the session of its predecessor to end.
+    pub instance: Option<Arc<str>>,
     /// Topic names, or patterns that begin with `^`.
     pub topics: Vec<String>,
     /// What happens where the cluster does not have a position.
@@ -79,6 +82,9 @@ impl ConsumerSettings {
             // The reader answers itself, so that nothing is skipped without a word.
             .set("auto.offset.reset", "error")
             .set("statistics.interval.ms", STATISTICS_INTERVAL_MS);
+        if let Some(instance) = &self.instance {
+            config.set("group.instance.id", instance.as_ref());
+        }
         let refresh = "topic.metadata.refresh.interval.ms";
         let has_pattern = self.topics.iter().any(|topic| topic.starts_with('^'));
         if has_pattern && config.get(refresh).is_none() {
@@ -134,6 +140,7 @@ mod tests {
         let values = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         ConsumerSettings {
             group: "mirror".into(),
+            instance: Some("mirror-1".into()),
             topics: vec!["^orders.*".to_owned()],
             reset: OffsetReset::Fail,
             limits: BatchLimits::default(),
@@ -147,6 +154,7 @@ mod tests {
         assert_eq!(config.get("isolation.level"), Some("read_committed"));
         assert_eq!(config.get("enable.auto.commit"), Some("false"));
         assert_eq!(config.get("auto.offset.reset"), Some("error"));
+        assert_eq!(config.get("group.instance.id"), Some("mirror-1"));
         config.create_native_config().expect("librdkafka takes it");
     }
 
