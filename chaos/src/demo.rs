@@ -30,7 +30,7 @@ const LAST_BATCH: usize = 2_000;
 const PROGRESS: Duration = Duration::from_secs(2);
 
 /// How long the program may take to come to the point where it is to be killed.
-const AIM_PATIENCE: Duration = Duration::from_secs(90);
+const AIM_PATIENCE: Duration = Duration::from_secs(180);
 
 /// How long the last life may take to bring everything over.
 const END_PATIENCE: Duration = Duration::from_secs(600);

@@ -1,17 +1,35 @@
 //! How this crate reaches a cluster: by plain rdkafka clients.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::metadata::MetadataPartition;
 
 use crate::error::{Context, Error, Result};
 
 /// How long one question to a cluster may take.
 pub const QUESTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Asks again for as long as a question may take: a broker that has just come back, or that is busy, first answers that it
+/// leads nothing.
+///
+/// # Errors
+/// The last error.
+pub fn patiently<T, E>(
+    mut ask: impl FnMut() -> std::result::Result<T, E>,
+) -> std::result::Result<T, E> {
+    let deadline = Instant::now() + QUESTION_TIMEOUT;
+    loop {
+        match ask() {
+            Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(250)),
+            answer => return answer,
+        }
+    }
+}
 
 /// A cluster's name and the properties of a client of it.
 #[derive(Clone)]
@@ -77,27 +95,20 @@ impl Connection {
     /// The cluster does not answer, or has no such topic.
     pub fn partitions(&self, topic: &str) -> Result<Vec<i32>> {
         let consumer = self.consumer(Isolation::Committed, "gtc-chaos")?;
-        let metadata = consumer
-            .fetch_metadata(Some(topic), QUESTION_TIMEOUT)
+        let metadata = patiently(|| consumer.fetch_metadata(Some(topic), QUESTION_TIMEOUT))
             .context(format!("{}: ask for the partitions of {topic}", self.name))?;
-        let partitions: Vec<i32> = metadata
-            .topics()
-            .iter()
-            .filter(|found| found.name() == topic && found.error().is_none())
-            .flat_map(|found| {
-                found
-                    .partitions()
-                    .iter()
-                    .map(rdkafka::metadata::MetadataPartition::id)
-            })
-            .collect();
-        if partitions.is_empty() {
-            return Err(Error::new(format!(
+        let found = metadata.topics().iter().find(|found| found.name() == topic);
+        match found.filter(|found| found.error().is_none()) {
+            Some(found) => Ok(found
+                .partitions()
+                .iter()
+                .map(MetadataPartition::id)
+                .collect()),
+            None => Err(Error::new(format!(
                 "{}: there is no topic {topic}",
                 self.name
-            )));
+            ))),
         }
-        Ok(partitions)
     }
 
     /// Creates `topic`, whose records live for ever: those of these runs carry timestamps of years ago, which the

@@ -11,7 +11,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::{ClusterView, PartitionView, Seen};
 use crate::error::{Context, Error, Result};
 use crate::journal::{Entry, Journal};
-use crate::kafka::{Connection, Isolation, QUESTION_TIMEOUT};
+use crate::kafka::{Connection, Isolation, QUESTION_TIMEOUT, patiently};
 use crate::record::Record;
 
 /// The group of readers, which never commits anything.
@@ -51,12 +51,12 @@ fn watermarks(
     (topic, partition): (&str, i32),
 ) -> Result<PartitionView> {
     let ask = |consumer: &BaseConsumer| {
-        consumer
-            .fetch_watermarks(topic, partition, QUESTION_TIMEOUT)
-            .context(format!(
+        patiently(|| consumer.fetch_watermarks(topic, partition, QUESTION_TIMEOUT)).context(
+            format!(
                 "{}: ask for the end of {topic}/{partition}",
                 connection.name
-            ))
+            ),
+        )
     };
     let (_, stable) = ask(committed)?;
     let (_, high) = ask(every)?;
@@ -139,9 +139,8 @@ pub fn group_offsets(
     for partition in connection.partitions(topic)? {
         list.add_partition(topic, partition);
     }
-    let committed = consumer
-        .committed_offsets(list, QUESTION_TIMEOUT)
-        .context(&doing)?;
+    let committed =
+        patiently(|| consumer.committed_offsets(list.clone(), QUESTION_TIMEOUT)).context(&doing)?;
     let mut offsets = BTreeMap::new();
     for element in committed.elements() {
         element.error().context(&doing)?;

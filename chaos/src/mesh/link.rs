@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::program::{Program, Watched};
 
 /// How long the program may take to come to the point where it is to be killed.
-const AIM_PATIENCE: Duration = Duration::from_secs(90);
+const AIM_PATIENCE: Duration = Duration::from_secs(180);
 
 /// How long it may take to end after SIGTERM.
 const END_PATIENCE: Duration = Duration::from_secs(60);
