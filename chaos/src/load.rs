@@ -10,7 +10,7 @@ use rdkafka::producer::{BaseRecord, DeliveryResult, Producer, ProducerContext, T
 
 use crate::error::{Context, Error, Result};
 use crate::journal::{Entry, Journal};
-use crate::kafka::{Connection, QUESTION_TIMEOUT};
+use crate::kafka::{Connection, QUESTION_TIMEOUT, patiently};
 use crate::record::Record;
 
 /// What a transaction of the loader comes to.
@@ -102,10 +102,7 @@ impl Loader {
     pub fn transactional(connection: &Connection, topic: &str, id: &str) -> Result<Self> {
         let loader = Self::create(connection, topic, &[("transactional.id", id)])?;
         let doing = format!("{}: begin as {id}", connection.name);
-        loader
-            .producer
-            .init_transactions(QUESTION_TIMEOUT)
-            .context(doing)?;
+        patiently(|| loader.producer.init_transactions(QUESTION_TIMEOUT)).context(doing)?;
         Ok(loader)
     }
 
@@ -160,9 +157,7 @@ impl Loader {
         match ending {
             Ending::Commit => {
                 self.load(records, &mut written)?;
-                self.producer
-                    .commit_transaction(QUESTION_TIMEOUT)
-                    .context(&doing)?;
+                patiently(|| self.producer.commit_transaction(QUESTION_TIMEOUT)).context(&doing)?;
                 for (partition, entries) in written.partitions {
                     journal
                         .partitions
@@ -175,9 +170,7 @@ impl Loader {
             Ending::Abort => {
                 // A record that the broker refuses holds others back until the abort purges them.
                 self.send_all(records)?;
-                self.producer
-                    .abort_transaction(QUESTION_TIMEOUT)
-                    .context(&doing)?;
+                patiently(|| self.producer.abort_transaction(QUESTION_TIMEOUT)).context(&doing)?;
                 self.deliveries.take(records.len())?;
             }
         }

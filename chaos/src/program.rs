@@ -134,7 +134,7 @@ impl Life {
             match self.lines.recv_timeout(left) {
                 Ok(line) => self.take(&line, &mut hunt),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Watched::Ended),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {
+                Err(RecvTimeoutError::Timeout) if hunt.is_due(self.started.elapsed()) => {
                     return Ok(Watched::Reached);
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -290,6 +290,10 @@ impl Hunt {
             };
             self.entered = 0;
         }
+    }
+
+    fn is_due(&self, age: Duration) -> bool {
+        matches!(self.aim, Aim::After(delay) if age >= delay)
     }
 
     fn is_reached_in(&self, now: Window) -> Option<Duration> {
