@@ -1,5 +1,7 @@
 //! The coordinator: the state machine behind "step, then drain".
 
+mod abort;
+mod acknowledge;
 mod complete;
 mod invariants;
 mod journal;
@@ -373,14 +375,21 @@ fn validate(config: &Config) -> Result<(), ConfigError> {
 
 fn validate_limits(config: &Config) -> Result<(), ConfigError> {
     let limits = &config.limits;
+    // A delay of nothing would let a cluster that is down keep the coordinator busy.
+    let micros = |span: core::time::Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     let positive = [
         ("transactions_max", limits.transactions_max as u64),
         ("branches_max", limits.branches_max as u64),
         ("names_per_record", u64::from(limits.names_per_record)),
         ("checkpoint_bytes", limits.checkpoint_bytes),
+        ("sweep_interval", micros(limits.sweep_interval)),
+        ("backoff", micros(config.backoff.initial)),
     ];
     match positive.iter().find(|(_, value)| *value == 0) {
         Some((name, _)) => Err(ConfigError(format!("{name} must be at least 1"))),
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,13 @@
 //! What the records say: the state that a start recovers from, and that operators read offline.
 
+mod views;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
-use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::event::{BranchView, HeuristicKind, TransactionState, TransactionView};
+use crate::event::{HeuristicKind, TransactionState, TransactionView};
 use crate::identity::{BranchIdentity, Incarnation, ProducerIdentity, TransactionId, VersionClass};
 use crate::record::{DecidedBranch, Record, RecordError};
 use crate::request::Decision;
@@ -484,59 +485,6 @@ impl OpenEntry {
         }
     }
 
-    fn view(&self, id: TransactionId) -> TransactionView {
-        let decided = self.branches.iter().map(|branch| self.branch_view(branch));
-        let named = |key: &BranchKey| {
-            self.branches.iter().any(|branch| {
-                branch.participant == key.0 && branch.identity.transactional_id == key.1
-            })
-        };
-        let own = self
-            .own
-            .keys()
-            .filter(|key| !named(key))
-            .map(|key| BranchView {
-                participant: key.0.to_string(),
-                transactional_id: Some(key.1.clone()),
-                state: "undecided",
-                detail: None,
-            });
-        let heuristic = self
-            .heuristic
-            .iter()
-            .filter(|(key, _)| !named(key) && !self.own.contains_key(*key));
-        let heuristic = heuristic.map(|(key, entry)| heuristic_view(key, entry));
-        TransactionView {
-            id,
-            key: self.key.as_ref().map(|key| key.to_vec()),
-            state: self.state(),
-            decision: self.decision,
-            since_unix_ms: self.unix_ms,
-            branches: decided.chain(own).chain(heuristic).collect(),
-        }
-    }
-
-    fn branch_view(&self, branch: &DecidedBranch) -> BranchView {
-        let key = (
-            branch.participant.clone(),
-            branch.identity.transactional_id.clone(),
-        );
-        if let Some(heuristic) = self.heuristic.get(&key) {
-            return heuristic_view(&key, heuristic);
-        }
-        let done = self.completed || self.acknowledged.contains(&key);
-        BranchView {
-            participant: key.0.to_string(),
-            transactional_id: Some(key.1),
-            state: if done {
-                "acknowledged"
-            } else {
-                "unacknowledged"
-            },
-            detail: None,
-        }
-    }
-
     /// Whether a record made this branch known.
     pub(crate) fn names(&self, key: &BranchKey) -> bool {
         let named = |branch: &DecidedBranch| {
@@ -580,20 +528,6 @@ impl OpenEntry {
                 };
                 (participant.clone(), identity)
             })
-    }
-}
-
-fn heuristic_view(key: &BranchKey, entry: &HeuristicEntry) -> BranchView {
-    BranchView {
-        participant: key.0.to_string(),
-        transactional_id: Some(key.1.clone()),
-        state: match entry.kind {
-            HeuristicKind::Aborted => "heuristic abort",
-            HeuristicKind::Committed => "heuristic commit",
-            HeuristicKind::Hazard => "heuristic hazard",
-            HeuristicKind::Abandoned => "abandoned by an operator",
-        },
-        detail: Some(entry.detail.to_string()),
     }
 }
 

@@ -99,6 +99,12 @@ impl Coordinator {
         self.act(action, Pending::Append(id));
     }
 
+    /// Makes a checkpoint due.
+    #[cfg(test)]
+    pub(super) fn journal_is_due(&mut self) {
+        self.journal.checkpointing = true;
+    }
+
     /// No append is under way or held back.
     pub(super) fn log_is_quiet(&self) -> bool {
         self.journal.under_way.is_empty() && self.journal.queue.is_empty()

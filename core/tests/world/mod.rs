@@ -3,25 +3,28 @@
 pub mod app;
 pub mod broker;
 pub mod driver;
+mod heal;
 pub mod log;
 pub mod oracle;
+mod settings;
 pub mod source;
+mod transitions;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gtc_core::{
-    Action, Backoff, Config, Coordinator, Decision, Limits, LogId, Now, Output, ParticipantConfig,
-    ParticipantId, ParticipantStatus, ProducerIdentity, Record, Request, Time, TransactionId,
-    TransactionState, VersionClass, WriteReport,
+    Action, Config, Coordinator, Decision, Now, Output, Record, Request, Time, TransactionId,
+    TransactionState,
 };
 
-use app::{App, Own, Stage};
+use app::App;
 use broker::{Broker, Call};
 use driver::Driver;
 use log::{Log, Sync};
 use oracle::Oracle;
 use source::Source;
+use transitions::Walk;
 
 /// How long before its time-out a branch is no longer promised.
 pub const MARGIN: Duration = Duration::from_secs(10);
@@ -59,6 +62,7 @@ pub struct World {
     wake: Option<Time>,
     starts: u64,
     trace: bool,
+    walk: Walk,
     /// The application ends what it has open.
     finishing: bool,
     /// How much rarer than usual faults are.
@@ -77,9 +81,9 @@ impl World {
         };
         let count = 2 + source.pick(2);
         let calm = [1, 3, 8][source.pick(3)];
-        let config = config(&mut source, count);
-        let brokers: Vec<Broker> = (0..count).map(|_| broker(&mut source)).collect();
-        let owns = owns(&mut source, &brokers);
+        let config = settings::config(&mut source, count);
+        let brokers: Vec<Broker> = (0..count).map(|_| settings::broker(&mut source)).collect();
+        let owns = settings::owns(&mut source, &brokers);
         let ledger = gtc_core::Ledger::new();
         let coordinator = Coordinator::new(config.clone(), ledger, now).expect("valid");
         let mut world = Self {
@@ -103,6 +107,7 @@ impl World {
             wake: None,
             starts: 1,
             trace: std::env::var_os("WORLD_TRACE").is_some(),
+            walk: Walk::default(),
             finishing: true,
             calm,
             refused: Time::ZERO,
@@ -330,6 +335,7 @@ impl World {
         self.lose_coordinator();
         self.oracle.after_write(&self.log, &self.brokers);
         let ledger = self.log.replay();
+        self.walk = Walk::default();
         self.recovered = false;
         self.stopped = false;
         self.starts += 1;
@@ -381,6 +387,7 @@ impl World {
                 Output::Event(event) => self.hear(event),
                 Output::Wait(wake, _) => {
                     self.wake = wake;
+                    self.walk.follow(&self.coordinator);
                     return;
                 }
             }
@@ -395,224 +402,4 @@ impl World {
             }
         }
     }
-
-    /// The faults are over: everything must end.
-    fn heal(&mut self) {
-        self.note(|| "healing".into());
-        self.faults = false;
-        for broker in &mut self.brokers {
-            broker.up = true;
-        }
-        for _ in 0..400 {
-            if self.heal_once() && self.is_quiet() {
-                return;
-            }
-        }
-        let list = self.coordinator.list();
-        let out = &self.driver.outstanding;
-        panic!(
-            "everything ends: {list:#?}\nrecovered {}, {out:?}",
-            self.recovered
-        );
-    }
-
-    /// Whether nothing was left to do but to wait.
-    fn heal_once(&mut self) -> bool {
-        if self.stopped {
-            self.restart();
-            self.faults = false;
-        }
-        let idle = self.driver.outstanding.is_empty()
-            && self.driver.responses.is_empty()
-            && self.log.is_idle();
-        while !self.late.is_empty() {
-            self.deliver_late();
-        }
-        while !self.log.is_idle() {
-            self.sync_log(Sync::Durable);
-        }
-        for _ in 0..self.driver.outstanding.len() {
-            self.run_action(0);
-        }
-        while !self.driver.responses.is_empty() {
-            self.answer_some();
-        }
-        self.finish_app();
-        let idle = idle && self.driver.outstanding.is_empty() && self.log.is_idle();
-        if idle {
-            let wake = self.wake.unwrap_or(self.now.monotonic);
-            let span = wake.saturating_since(self.now.monotonic);
-            self.advance(span.max(Duration::from_millis(1)));
-        } else {
-            self.advance(Duration::from_millis(1));
-        }
-        idle
-    }
-
-    fn finish_app(&mut self) {
-        let open: Vec<TransactionId> = self.app.open.keys().copied().collect();
-        for id in open {
-            let open = &self.app.open[&id];
-            if self.finishing && !open.asked && open.waiting == 0 {
-                self.commit(id);
-            }
-        }
-        for index in 0..self.app.owns.len() {
-            self.settle_own(index);
-        }
-    }
-
-    fn settle_own(&mut self, index: usize) {
-        let own = &mut self.app.owns[index];
-        if own.stage == Stage::Fresh {
-            let request = Request::Settle {
-                participant: ParticipantId(own.p as u16),
-                transactional_id: own.name.clone(),
-            };
-            if self.coordinator.handle_request(request, self.now).is_ok() {
-                own.stage = Stage::Settling;
-            }
-            self.drain();
-        }
-    }
-
-    fn is_quiet(&self) -> bool {
-        let open = self.brokers.iter().any(|b| b.open_tags().next().is_some());
-        let owns = self.app.owns.iter().all(|own| own.stage == Stage::Ready);
-        let listed = self.coordinator.list();
-        let ended = listed.iter().all(|view| {
-            matches!(
-                view.state,
-                TransactionState::Mixed | TransactionState::InDoubt
-            )
-        });
-        self.recovered && !open && owns && ended && self.app.open.is_empty()
-    }
-
-    fn judge(&self) {
-        let outcome = |id| self.coordinator.outcome(id);
-        self.oracle.judge(&self.brokers, &outcome);
-        self.coordinator.validate().expect("invariants hold");
-    }
-
-    /// Every slot works again: a new transaction over all participants commits.
-    fn prove_usable(&mut self) {
-        self.finishing = false;
-        for _ in 0..100 {
-            if !(0..self.brokers.len()).all(|p| self.is_verified(p)) {
-                self.heal_once();
-            }
-        }
-        // A slot whose id its cluster forgot fails once, and is replaced.
-        let attempts = 4;
-        let committed = (0..attempts).any(|_| self.commit_everywhere());
-        assert!(committed, "the slots work again");
-    }
-
-    fn is_verified(&self, p: usize) -> bool {
-        let status = self.coordinator.participant_status(ParticipantId(p as u16));
-        status == Some(&ParticipantStatus::Verified)
-    }
-
-    fn commit_everywhere(&mut self) -> bool {
-        self.app.open.clear();
-        let before = self.oracle.accounts.len();
-        self.begin();
-        assert!(
-            self.oracle.accounts.len() > before,
-            "a new transaction begins"
-        );
-        let id = *self.app.open.keys().next_back().expect("it is open");
-        for p in 0..self.brokers.len() {
-            self.enlist(id, p);
-        }
-        for _ in 0..40 {
-            self.settle_world();
-            if self.app.open.get(&id).is_none_or(|open| open.waiting == 0) {
-                break;
-            }
-        }
-        let slots = self.app.open[&id].slots.clone();
-        assert_eq!(
-            slots.len(),
-            self.brokers.len(),
-            "every participant leases a slot"
-        );
-        for slot in slots {
-            self.write(id, slot);
-        }
-        self.commit(id);
-        for _ in 0..10 {
-            self.settle_world();
-        }
-        self.oracle.account(id).told == Some(oracle::Told::Committed)
-    }
-
-    fn settle_world(&mut self) {
-        self.heal_once();
-        self.heal_once();
-    }
-}
-
-fn config(source: &mut Source, participants: usize) -> Config {
-    let participant = |index: usize, slots_max| ParticipantConfig {
-        name: format!("p{index}"),
-        slots_max,
-        timeout_ms: 80_000,
-        margin: MARGIN,
-        names_max: 400,
-    };
-    let participants = (0..participants).map(|i| participant(i, 1 + source.pick(2) as u32));
-    let participants = participants.collect();
-    let limits = Limits {
-        enlist_timeout: Duration::from_secs(5),
-        report_timeout: Duration::from_secs(8),
-        slot_idle: Duration::from_secs(25),
-        sweep_interval: Duration::from_secs(20),
-        names_per_record: 2,
-        checkpoint_bytes: [1 << 20, 1500][source.pick(2)],
-        ..Limits::default()
-    };
-    Config {
-        coordinator: "w".into(),
-        log_id: LogId(0xfeed),
-        participants,
-        limits,
-        backoff: Backoff {
-            initial: Duration::from_millis(10),
-            max: Duration::from_secs(1),
-        },
-        seed: source.pick(4) as u64,
-    }
-}
-
-fn broker(source: &mut Source) -> Broker {
-    let transaction_version = [2, 1][source.pick(2)];
-    let first_epoch = [0, i16::MAX - 3][source.pick(2)];
-    let skew_ms = [0, -3_600_000, 3_600_000][source.pick(3)] + 10_000_000;
-    Broker::new(transaction_version, first_epoch, skew_ms)
-}
-
-fn owns(source: &mut Source, brokers: &[Broker]) -> Vec<Own> {
-    let mut owns = Vec::new();
-    for index in 0..source.pick(3) {
-        let p = source.pick(brokers.len());
-        let v2 = brokers[p].transaction_version >= 2 && source.pick(2) == 1;
-        owns.push(Own {
-            p,
-            name: format!("own-{index}").into(),
-            class: if v2 {
-                VersionClass::V2
-            } else {
-                VersionClass::V1
-            },
-            stage: Stage::Fresh,
-            producer: ProducerIdentity {
-                producer_id: -1,
-                epoch: -1,
-            },
-            report: WriteReport::default(),
-        });
-    }
-    owns
 }

@@ -1,0 +1,226 @@
+//! Aborting a transaction that is not decided, and the deadlines that lead to it.
+
+use alloc::string::{String, ToString};
+
+use super::Coordinator;
+use super::state::{Branch, BranchAt, BranchState, BranchWriter, Completing, State, Transaction};
+use crate::ending::{Ending, Ground, Step};
+use crate::event::{AbortReason, Event, Outcome, Refusal};
+use crate::identity::{
+    BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
+};
+use crate::request::{Accepted, Decision};
+use crate::time::Now;
+use crate::timers::Timer;
+
+impl Coordinator {
+    pub(super) fn abort(
+        &mut self,
+        id: TransactionId,
+        reason: String,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        let transaction = self
+            .transactions
+            .get(&id)
+            .ok_or(Refusal::UnknownTransaction(id))?;
+        match &transaction.state {
+            State::Active(_) | State::Preparing(_) => {
+                self.begin_abort(id, AbortReason::Requested(reason), now);
+                Ok(Accepted::Pending)
+            }
+            State::Completing(completing) if completing.decision == Decision::Abort => {
+                Ok(Accepted::Pending)
+            }
+            state => Err(Refusal::InvalidState(alloc::format!(
+                "{id} is {}: it can no longer be aborted",
+                state.name()
+            ))),
+        }
+    }
+
+    /// Aborts a transaction that is not decided, or whose decision was provably not written.
+    pub(super) fn begin_abort(&mut self, id: TransactionId, reason: AbortReason, now: Now) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        if matches!(
+            transaction.state,
+            State::Completing(_) | State::Recording(_)
+        ) {
+            return;
+        }
+        self.counters.aborts += 1;
+        transaction.state = State::Completing(Completing {
+            decision: Decision::Abort,
+            ground: Ground::Decided,
+            reason,
+            told: false,
+        });
+        let count = transaction.branches.len();
+        let at = now.monotonic + self.config.limits.report_timeout;
+        self.timers.set(Timer::Deadline(id), at);
+        for index in 0..count {
+            self.abort_branch((id, index), now);
+        }
+        self.serve_own_waiters(now);
+        self.finish_if_complete(id, now);
+    }
+
+    /// Begins to abort one branch, unless its prepare is still under way: that comes first.
+    pub(super) fn abort_branch(&mut self, at: BranchAt, now: Now) {
+        let (id, index) = at;
+        let producer = self.slot_producer(at);
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        let branch = &mut transaction.branches[index];
+        // A no may come from a failed delivery, a time-out or a fence: the slot is not used again (R3).
+        let refused = matches!(branch.state, BranchState::Refused);
+        let identity = match &branch.state {
+            BranchState::Leasing | BranchState::Inspecting { .. } => {
+                let participant = branch.participant;
+                return self.leave(at, participant);
+            }
+            BranchState::Enlisted | BranchState::Refused => None,
+            BranchState::Prepared(identity) => Some(identity.clone()),
+            _ => return,
+        };
+        let Some(ending) = branch.abort_ending(identity) else {
+            return;
+        };
+        let ending = ending.written_by(producer).after_a_no(refused);
+        branch.state = BranchState::Ending(ending.into());
+        self.run_step(at, now);
+    }
+
+    /// The producer of the slot that a branch is written through.
+    fn slot_producer(&self, (id, index): BranchAt) -> Option<ProducerIdentity> {
+        let branch = self.transactions.get(&id)?.branches.get(index)?;
+        let BranchWriter::Slot(slot) = branch.writer else {
+            return None;
+        };
+        let pool = &self.participants[usize::from(branch.participant?.0)].pool;
+        pool.slots.get(&slot)?.producer
+    }
+
+    fn leave(&mut self, at: BranchAt, participant: Option<ParticipantId>) {
+        if let Some(p) = participant {
+            self.participant_mut(p)
+                .pool
+                .waiters
+                .retain(|waiter| *waiter != at);
+        }
+        self.own_waiters.retain(|waiter| *waiter != at);
+        let reason = "its transaction was aborted".to_string();
+        self.refuse_enlistment(at, Refusal::InvalidState(reason));
+    }
+
+    /// Sets the timer that aborts an undecided transaction in time.
+    pub(super) fn set_deadline(&mut self, id: TransactionId) {
+        let Some(transaction) = self.transactions.get(&id) else {
+            return;
+        };
+        let expires = match transaction.state {
+            State::Active(active) => active.expires,
+            // It was asked to commit in time.
+            State::Preparing(_) => None,
+            _ => return,
+        };
+        let promised = transaction.branches.iter().filter_map(|branch| {
+            let timeout_ms = match &branch.writer {
+                BranchWriter::Slot(_) => self.participant_config(branch.participant?).timeout_ms,
+                BranchWriter::Own(own) => own.baseline.as_ref()?.timeout_ms,
+                BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
+            };
+            self.promised_until(branch, u64::try_from(timeout_ms).unwrap_or(0))
+        });
+        match promised.chain(expires).min() {
+            Some(at) => self.timers.set(Timer::Deadline(id), at),
+            None => self.timers.cancel(Timer::Deadline(id)),
+        }
+    }
+
+    pub(super) fn deadline_passed(&mut self, id: TransactionId, now: Now) {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
+            return;
+        };
+        match &mut transaction.state {
+            State::Active(active) if active.expires.is_some_and(|at| at <= now.monotonic) => {
+                self.begin_abort(id, AbortReason::TimedOut, now);
+            }
+            State::Active(_) | State::Preparing(_) => {
+                let participant = transaction.branches.first().map(|b| b.name.to_string());
+                let participant = self
+                    .nearest_participant(id)
+                    .or(participant)
+                    .unwrap_or_default();
+                self.begin_abort(id, AbortReason::DeadlinePassed { participant }, now);
+            }
+            // The append under way decides.
+            State::Deciding(_) | State::Recording(_) => {}
+            State::Completing(completing) if !completing.told => {
+                completing.told = true;
+                let detail = transaction.unfinished_detail();
+                self.counters.in_doubt += 1;
+                let outcome = Outcome::InDoubt(detail);
+                self.tell(Event::Ended {
+                    transaction: id,
+                    outcome,
+                });
+            }
+            State::Completing(_) => {}
+        }
+    }
+
+    fn nearest_participant(&self, id: TransactionId) -> Option<String> {
+        let branches = &self.transactions.get(&id)?.branches;
+        let nearest = branches.iter().filter_map(|branch| {
+            let timeout_ms = self.participant_config(branch.participant?).timeout_ms;
+            let until = self.promised_until(branch, u64::try_from(timeout_ms).unwrap_or(0))?;
+            Some((until, &branch.name))
+        });
+        nearest.min().map(|(_, name)| name.to_string())
+    }
+}
+
+impl Transaction {
+    /// Which branches are not ended, and why, for people.
+    fn unfinished_detail(&self) -> String {
+        let mut text = String::from("not acknowledged yet:");
+        for branch in self
+            .branches
+            .iter()
+            .filter(|branch| !branch.state.is_final())
+        {
+            let why = match &branch.state {
+                BranchState::Ending(ending) => ending.detail.as_deref(),
+                _ => None,
+            };
+            text.push(' ');
+            text.push_str(&branch.name);
+            text.push_str(" (");
+            text.push_str(why.unwrap_or(branch.state.name()));
+            text.push(')');
+        }
+        text
+    }
+}
+
+impl Branch {
+    fn abort_ending(&self, identity: Option<BranchIdentity>) -> Option<Ending> {
+        let step = match self.writer {
+            BranchWriter::Slot(_) => Step::ByWriter,
+            _ => Step::Inquire,
+        };
+        let ending = if let Some(identity) = identity {
+            Ending::identified(Decision::Abort, Ground::Decided, identity)
+        } else if let Some((identity, before_ms)) = self.unprepared_identity() {
+            Ending::identified(Decision::Abort, Ground::Decided, identity).after(before_ms)
+        } else {
+            let name = self.transactional_id.clone()?;
+            Ending::unidentified(Ground::Decided, VersionClass::V1, name)
+        };
+        Some(ending.starting_with(step))
+    }
+}

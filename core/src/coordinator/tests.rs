@@ -1,0 +1,203 @@
+use alloc::string::ToString;
+use alloc::vec;
+use core::time::Duration;
+
+use super::*;
+use crate::config::{Backoff, Limits, ParticipantConfig};
+use crate::identity::LogId;
+
+fn participant(name: &str) -> ParticipantConfig {
+    ParticipantConfig {
+        name: name.into(),
+        slots_max: 1,
+        timeout_ms: 60_000,
+        margin: Duration::from_secs(10),
+        names_max: 2,
+    }
+}
+
+fn config() -> Config {
+    Config {
+        coordinator: "orders".into(),
+        log_id: LogId(1),
+        participants: vec![participant("eu"), participant("us")],
+        limits: Limits::default(),
+        backoff: Backoff::default(),
+        seed: 0,
+    }
+}
+
+#[track_caller]
+fn refused(change: impl FnOnce(&mut Config), words: &str) {
+    let mut config = config();
+    change(&mut config);
+    let error = Coordinator::new(config, Ledger::new(), Now::default());
+    let error = error.expect_err("it cannot work").to_string();
+    assert!(error.contains(words), "{error}");
+}
+
+#[test]
+fn a_sound_configuration_is_taken() {
+    assert!(Coordinator::new(config(), Ledger::new(), Now::default()).is_ok());
+}
+
+#[test]
+fn names_that_would_break_slot_names_are_refused() {
+    for name in ["", "a.b", "a b", "ä", "a/b", &"x".repeat(65)] {
+        refused(|c| c.coordinator = name.into(), "coordinator id");
+        refused(|c| c.participants[1].name = name.into(), "participant name");
+    }
+    refused(|c| c.participants[1].name = "eu".into(), "configured twice");
+}
+
+#[test]
+fn numbers_that_cannot_work_are_refused() {
+    refused(|c| c.participants[0].slots_max = 0, "at least one slot");
+    refused(|c| c.participants[0].names_max = 1, "two slot names");
+    refused(|c| c.participants[0].timeout_ms = 10_000, "safety margin");
+    refused(|c| c.participants[0].timeout_ms = -1, "safety margin");
+    refused(|c| c.limits.transactions_max = 0, "transactions_max");
+    refused(|c| c.limits.branches_max = 0, "branches_max");
+    refused(|c| c.limits.names_per_record = 0, "names_per_record");
+    refused(|c| c.limits.checkpoint_bytes = 0, "checkpoint_bytes");
+    refused(
+        |c| c.limits.sweep_interval = Duration::ZERO,
+        "sweep_interval",
+    );
+    refused(|c| c.backoff.initial = Duration::ZERO, "backoff");
+}
+
+#[test]
+fn a_log_without_an_incarnation_left_is_refused() {
+    let mut ledger = Ledger::new();
+    let last = crate::Record::Started {
+        incarnation: Incarnation(u32::MAX),
+        unix_ms: 0,
+    };
+    ledger.apply(last).expect("in order");
+    let error = Coordinator::new(config(), ledger, Now::default());
+    let error = error.expect_err("no number is left").to_string();
+    assert!(error.contains("incarnation"), "{error}");
+}
+
+/// A coordinator whose first record is durable.
+fn started(change: impl FnOnce(&mut Config)) -> Coordinator {
+    let mut config = config();
+    change(&mut config);
+    let mut coordinator = Coordinator::new(config, Ledger::new(), Now::default()).expect("valid");
+    let Output::Action(id, Action::Append { .. }) = coordinator.poll_output() else {
+        panic!("the first action is an append")
+    };
+    coordinator.handle_response(id, Response::Appended, Now::default());
+    drain(&mut coordinator);
+    coordinator
+}
+
+fn drain(coordinator: &mut Coordinator) -> Vec<Output> {
+    let mut outputs = Vec::new();
+    loop {
+        match coordinator.poll_output() {
+            Output::Wait(..) => return outputs,
+            output => outputs.push(output),
+        }
+    }
+}
+
+fn begin(coordinator: &mut Coordinator, key: Option<Vec<u8>>) -> Result<TransactionId, Refusal> {
+    let request = Request::Begin { key, timeout: None };
+    match coordinator.handle_request(request, Now::default())? {
+        Accepted::Begun(id) => Ok(id),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nothing_begins_before_the_incarnation_is_durable() {
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), Now::default()).expect("valid");
+    let refusal = begin(&mut coordinator, None);
+    assert!(matches!(refusal, Err(Refusal::Unavailable(_))));
+}
+
+#[test]
+fn limits_are_kept() {
+    let mut coordinator = started(|config| {
+        config.limits.transactions_max = 1;
+        config.limits.branches_max = 1;
+        config.limits.key_bytes_max = 3;
+    });
+    let too_long = begin(&mut coordinator, Some(vec![0; 4]));
+    assert_eq!(too_long, Err(Refusal::Limit("key_bytes_max", 3)));
+    let id = begin(&mut coordinator, Some(vec![0; 3])).expect("within the limits");
+    let second = begin(&mut coordinator, None);
+    assert_eq!(second, Err(Refusal::Limit("transactions_max", 1)));
+    let enlist = |p| Request::Enlist {
+        transaction: id,
+        participant: ParticipantId(p),
+    };
+    let now = Now::default();
+    assert_eq!(
+        coordinator.handle_request(enlist(0), now),
+        Ok(Accepted::Pending)
+    );
+    assert_eq!(
+        coordinator.handle_request(enlist(0), now),
+        Ok(Accepted::Pending)
+    );
+    let third = coordinator.handle_request(enlist(1), now);
+    assert_eq!(third, Err(Refusal::Limit("branches_max", 1)));
+    let unknown = coordinator.handle_request(enlist(9), now);
+    assert!(matches!(unknown, Err(Refusal::Config(_))));
+}
+
+/// A failed append stops for good: nothing leaves the core any more, not even a due checkpoint (R11).
+#[test]
+fn a_failed_append_stops_everything() {
+    use crate::response::AppendFailure;
+    let failures = [
+        AppendFailure::Unknown("disk".into()),
+        AppendFailure::Fenced("owner".into()),
+    ];
+    for failure in failures {
+        let mut coordinator =
+            Coordinator::new(config(), Ledger::new(), Now::default()).expect("valid");
+        let Output::Action(id, _) = coordinator.poll_output() else {
+            panic!("the first output is an action")
+        };
+        coordinator.journal_is_due();
+        let response = Response::AppendFailed(failure);
+        coordinator.handle_response(id, response, Now::default());
+        let outputs = drain(&mut coordinator);
+        let stopped = |output: &Output| matches!(output, Output::Event(Event::Stopped(_)));
+        assert!(
+            outputs.len() == 1 && outputs.iter().all(stopped),
+            "{outputs:?}"
+        );
+        let refusal = begin(&mut coordinator, None);
+        assert!(matches!(refusal, Err(Refusal::Stopped(_))));
+    }
+}
+
+#[test]
+fn a_close_while_starting_is_kept() {
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), Now::default()).expect("valid");
+    let Output::Action(id, _) = coordinator.poll_output() else {
+        panic!("the first output is an action")
+    };
+    let now = Now::default();
+    coordinator
+        .handle_request(Request::Close, now)
+        .expect("accepted");
+    assert!(!drain(&mut coordinator).contains(&Output::Event(Event::Drained)));
+    coordinator.handle_response(id, Response::Appended, now);
+    assert!(drain(&mut coordinator).contains(&Output::Event(Event::Drained)));
+    assert_eq!(begin(&mut coordinator, None), Err(Refusal::Closed));
+}
+
+#[test]
+fn unknown_and_late_responses_are_counted_and_ignored() {
+    let mut coordinator = started(|_| {});
+    let late = coordinator.counters().late_responses;
+    coordinator.handle_response(ActionId(999), Response::Appended, Now::default());
+    assert_eq!(coordinator.counters().late_responses, late + 1);
+    assert!(drain(&mut coordinator).is_empty());
+}

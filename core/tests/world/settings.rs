@@ -1,0 +1,75 @@
+//! What a world is made of, by the first choices of its tape.
+
+use std::time::Duration;
+
+use gtc_core::{
+    Backoff, Config, Limits, LogId, ParticipantConfig, ProducerIdentity, VersionClass, WriteReport,
+};
+
+use super::MARGIN;
+use super::app::{Own, Stage};
+use super::broker::Broker;
+use super::source::Source;
+
+pub fn config(source: &mut Source, participants: usize) -> Config {
+    let participant = |index: usize, slots_max| ParticipantConfig {
+        name: format!("p{index}"),
+        slots_max,
+        timeout_ms: 80_000,
+        margin: MARGIN,
+        names_max: 400,
+    };
+    let participants = (0..participants).map(|i| participant(i, 1 + source.pick(2) as u32));
+    let participants = participants.collect();
+    let limits = Limits {
+        enlist_timeout: Duration::from_secs(5),
+        report_timeout: Duration::from_secs(8),
+        slot_idle: Duration::from_secs(25),
+        sweep_interval: Duration::from_secs(20),
+        names_per_record: 2,
+        checkpoint_bytes: [1 << 20, 1500][source.pick(2)],
+        ..Limits::default()
+    };
+    Config {
+        coordinator: "w".into(),
+        log_id: LogId(0xfeed),
+        participants,
+        limits,
+        backoff: Backoff {
+            initial: Duration::from_millis(10),
+            max: Duration::from_secs(1),
+        },
+        seed: source.pick(4) as u64,
+    }
+}
+
+pub fn broker(source: &mut Source) -> Broker {
+    let transaction_version = [2, 1][source.pick(2)];
+    let first_epoch = [0, i16::MAX - 3][source.pick(2)];
+    let skew_ms = [0, -3_600_000, 3_600_000][source.pick(3)] + 10_000_000;
+    Broker::new(transaction_version, first_epoch, skew_ms)
+}
+
+pub fn owns(source: &mut Source, brokers: &[Broker]) -> Vec<Own> {
+    let mut owns = Vec::new();
+    for index in 0..source.pick(3) {
+        let p = source.pick(brokers.len());
+        let v2 = brokers[p].transaction_version >= 2 && source.pick(2) == 1;
+        owns.push(Own {
+            p,
+            name: format!("own-{index}").into(),
+            class: if v2 {
+                VersionClass::V2
+            } else {
+                VersionClass::V1
+            },
+            stage: Stage::Fresh,
+            producer: ProducerIdentity {
+                producer_id: -1,
+                epoch: -1,
+            },
+            report: WriteReport::default(),
+        });
+    }
+    owns
+}
