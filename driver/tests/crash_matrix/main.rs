@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 async fn run_all(filters: &[String]) -> Tally {
     let mut tally = Tally::default();
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("crash-matrix");
-    // What a run leaves is kept for whoever looks for the reason of a failure.
+    // What a failed row leaves is kept for whoever looks for the reason.
     let _ = std::fs::remove_dir_all(&directory);
     for variant in VARIANTS {
         let Some(rows) = chosen(variant, filters) else {
@@ -91,6 +91,9 @@ async fn run_all(filters: &[String]) -> Tally {
     let never = gtc::CRASH_STEPS.iter();
     let never: Vec<_> = never.filter(|step| !tally.steps.contains(**step)).collect();
     println!("steps without a row: {never:?}");
+    if tally.failed.is_empty() {
+        let _ = std::fs::remove_dir_all(&directory);
+    }
     tally
 }
 
@@ -156,6 +159,10 @@ async fn run_rows(section: &Section, ask: &Ask) -> BTreeMap<String, Result<Ended
             let began = Instant::now();
             let ended = row.run(&ask).await;
             let seconds = began.elapsed().as_secs_f64();
+            if ended.is_ok() {
+                // Its log has 64 MB of reserved space; all rows together would fill a disk.
+                let _ = std::fs::remove_dir_all(row.job.log.with_file_name(""));
+            }
             let how = match &ended {
                 Ok(ended) if ended.reached => "ok",
                 Ok(_) => "not reached",

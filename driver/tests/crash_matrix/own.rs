@@ -120,6 +120,8 @@ impl Java {
         let mut child = gtc_clusters::kafka_tool(&source.display().to_string())?
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // Its warnings of brokers that are slow; errors come as answers.
+            .stderr(Stdio::null())
             .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or("the pipes of the Java client")?;
