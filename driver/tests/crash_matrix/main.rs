@@ -70,16 +70,20 @@ fn main() -> ExitCode {
 async fn run_all(filters: &[String]) -> Tally {
     let mut tally = Tally::default();
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("crash-matrix");
-    // What a failed row leaves is kept for whoever looks for the reason.
-    let _ = std::fs::remove_dir_all(&directory);
     for variant in VARIANTS {
         let Some(rows) = chosen(variant, filters) else {
             continue;
         };
         let began = Instant::now();
-        let before = (tally.passed, tally.not_reached);
+        let directory = directory.join(variant.name);
+        let _ = std::fs::remove_dir_all(&directory);
+        let before = (tally.passed, tally.not_reached, tally.failed.len());
         if let Err(error) = run_variant((variant, &rows), directory.clone(), &mut tally).await {
             tally.failed.push(format!("{}: {error}", variant.name));
+        }
+        // What a failed row leaves is kept for whoever looks for the reason.
+        if tally.failed.len() == before.2 {
+            let _ = std::fs::remove_dir_all(&directory);
         }
         let (passed, not_reached) = (tally.passed - before.0, tally.not_reached - before.1);
         let seconds = began.elapsed().as_secs_f64();
@@ -91,9 +95,6 @@ async fn run_all(filters: &[String]) -> Tally {
     let never = gtc::CRASH_STEPS.iter();
     let never: Vec<_> = never.filter(|step| !tally.steps.contains(**step)).collect();
     println!("steps without a row: {never:?}");
-    if tally.failed.is_empty() {
-        let _ = std::fs::remove_dir_all(&directory);
-    }
     tally
 }
 
@@ -192,10 +193,10 @@ fn compare(
             .remove(&row.name)
             .unwrap_or(Err("it did not end".into()));
         let judged = judged.and_then(|ended| {
-            for (name, view) in &views {
+            for (index, (name, view)) in views.iter().enumerate() {
                 let shown = view.get(&row.job.partition).ok_or("no such partition")?;
                 ended
-                    .agrees_with(shown)
+                    .agrees_with((index, shown))
                     .map_err(|error| format!("{name}: {error}"))?;
             }
             match (ended.reached, row.required) {

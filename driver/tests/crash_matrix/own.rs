@@ -89,6 +89,16 @@ impl OwnWriter {
     }
 }
 
+impl Job {
+    /// What [`Job::breaks`] says.
+    pub fn break_promise(&self, ask: &Ask) -> Result {
+        if self.breaks {
+            OwnWriter::open(self, ask)?;
+        }
+        Ok(())
+    }
+}
+
 fn open_v1(job: &Job) -> Result<FutureProducer> {
     let mut config = ClientConfig::new();
     config.extend(job.members[0].properties.clone());
