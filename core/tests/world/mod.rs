@@ -160,7 +160,10 @@ impl World {
 
     fn step(&mut self) {
         match self.source.pick(32) {
-            0..=10 => self.app_step(),
+            0..=10 => {
+                self.app_step();
+                self.hurt();
+            }
             11..=16 => self.repeat(4, Self::run_some),
             17..=22 => self.repeat(4, Self::answer_some),
             23 | 24 => self.repeat(3, Self::sync_some),
@@ -174,6 +177,16 @@ impl World {
             _ => self.coordinator_times_out(),
         }
         if self.stopped {
+            self.restart();
+        }
+    }
+
+    /// Faults where they hurt: a late request meets what was just opened, and a crash loses what is lazy.
+    fn hurt(&mut self) {
+        if !self.late.is_empty() && self.source.pick(6) == 5 {
+            self.deliver_late();
+        }
+        if !self.log.is_idle() && !self.log.is_wanted() && self.trouble(8) {
             self.restart();
         }
     }
