@@ -77,10 +77,11 @@ impl Coordinator {
     /// Transactions that are not ended everywhere, or ended otherwise than decided and not forgotten.
     #[must_use]
     pub fn list(&self) -> Vec<TransactionView> {
+        // Ended for its caller, only the record is on its way; a mixed one is listed without a gap.
         let live = self
             .transactions
             .iter()
-            .filter(|(_, t)| !matches!(t.state, State::Recording(_)));
+            .filter(|(_, t)| !matches!(t.state, State::Recording(_)) || t.is_mixed());
         let mut views: Vec<TransactionView> = live.map(|(id, t)| t.view(*id)).collect();
         let recorded = self.ledger.list();
         views.extend(
@@ -206,6 +207,9 @@ impl Transaction {
                     TransactionState::Completing
                 };
                 (state, Some(completing.decision))
+            }
+            State::Recording(decision) if self.is_mixed() => {
+                (TransactionState::Mixed, Some(*decision))
             }
             State::Recording(decision) => (TransactionState::Ended, Some(*decision)),
         };
