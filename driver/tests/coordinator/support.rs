@@ -99,13 +99,13 @@ pub async fn committed(cluster: &Cluster, topic: &str) -> Result<Vec<String>> {
 }
 
 fn read(mut config: ClientConfig, topic: &str) -> Result<Vec<String>> {
+    let high = high_watermark(&config, topic)?;
     let consumer: BaseConsumer = config
         .set("group.id", "reader")
         .set("enable.auto.commit", "false")
         .set("isolation.level", "read_committed")
         .set("enable.partition.eof", "true")
         .create()?;
-    let (_, high) = consumer.fetch_watermarks(topic, 0, PATIENCE)?;
     let mut list = TopicPartitionList::new();
     list.add_partition_offset(topic, 0, Offset::Beginning)?;
     consumer.assign(&list)?;
@@ -125,6 +125,16 @@ fn read(mut config: ClientConfig, topic: &str) -> Result<Vec<String>> {
         }
     }
     Err(format!("the last stable offset of {topic} is stuck before {high}: {values:?}").into())
+}
+
+/// The end of the partition with all that is open there. A read_committed client would be told
+/// the last stable offset instead.
+fn high_watermark(config: &ClientConfig, topic: &str) -> Result<i64> {
+    let consumer: BaseConsumer = config
+        .clone()
+        .set("isolation.level", "read_uncommitted")
+        .create()?;
+    Ok(consumer.fetch_watermarks(topic, 0, PATIENCE)?.1)
 }
 
 fn is_at(consumer: &BaseConsumer, topic: &str, high: i64) -> Result<bool> {
