@@ -93,9 +93,7 @@ pub fn main(job: &str) -> Result {
 
 async fn live(job: &Job) -> Result {
     if job.mode == Mode::Recover {
-        let coordinator = job.open().await?;
-        job.forget_mixed(&coordinator).await?;
-        coordinator.close().await?;
+        job.open().await?.close().await?;
         return Ok(());
     }
     let ask: Ask = Arc::new(ask_parent);

@@ -54,18 +54,6 @@ const UNDECIDED: Base = Base {
     steps: &[],
 };
 
-/// Decided, and then the application of the own producer breaks its part.
-const BROKEN: Base = Base {
-    name: "broken",
-    crash: "append-decided:after",
-    steps: &[
-        "append-completed",
-        "append-discarded",
-        "append-forgotten",
-        "append-heuristic",
-        "inquire",
-    ],
-};
 /// Its abort was asked for.
 const ABORTING: Base = Base {
     name: "aborting",
@@ -85,7 +73,6 @@ pub struct Variant {
     complete: bool,
     bases: &'static [Base],
     decides: bool,
-    breaks: bool,
 }
 
 const PAIRWISE: Variant = Variant {
@@ -98,7 +85,6 @@ const PAIRWISE: Variant = Variant {
     complete: false,
     bases: &[DECIDED, UNDECIDED],
     decides: true,
-    breaks: false,
 };
 
 /// All of them.
@@ -130,13 +116,6 @@ pub const VARIANTS: &[Variant] = &[
     Variant {
         name: "own-v2",
         own: Some(Own::V2),
-        ..PAIRWISE
-    },
-    Variant {
-        name: "mixed",
-        own: Some(Own::V1),
-        bases: &[BROKEN],
-        breaks: true,
         ..PAIRWISE
     },
     Variant {
@@ -181,7 +160,7 @@ impl<'a> Plan<'a> {
         });
         Ok(Self {
             variant,
-            directory,
+            directory: directory.join(variant.name),
             members: members.collect(),
         })
     }
@@ -211,10 +190,7 @@ impl<'a> Plan<'a> {
         child::run(&warm, &Orders::default(), ask)?;
         let job = self.job((clean, 0), "commit");
         let mut points = self.trace(&job, &steps, ask)?;
-        // Before its application breaks anything, the life is that of the variant `own-v1`.
-        if !self.variant.breaks {
-            self.add(&mut section, (None, &steps), &points);
-        }
+        self.add(&mut section, (None, &steps), &points);
         for (partition, base) in (1..).zip(self.variant.bases) {
             let job = self.job((clean, partition), base.name);
             let steps = [START, base.steps].concat();
@@ -222,7 +198,6 @@ impl<'a> Plan<'a> {
             if !before.killed {
                 return Err(format!("{} is not reached", base.crash).into());
             }
-            job.break_promise(ask)?;
             let recover = Job {
                 mode: Mode::Recover,
                 ..job
@@ -281,7 +256,6 @@ impl<'a> Plan<'a> {
             partition,
             own: self.variant.own,
             keyed: self.variant.keyed,
-            breaks: self.variant.breaks,
         }
     }
 
