@@ -74,6 +74,8 @@ pub(crate) struct Ending {
     pub(crate) dirty: bool,
     /// It voted no: a record or another request of its writer may still be under way (R3).
     pub(crate) spoiled: bool,
+    /// Somebody else initialised its transactional.id (R7).
+    pub(crate) stranger: bool,
     /// The last error, for people.
     pub(crate) detail: Option<String>,
 }
@@ -94,6 +96,15 @@ fn follows(before: ProducerIdentity, after: ProducerIdentity) -> bool {
     let rolled =
         before.epoch >= i16::MAX - 1 && after.epoch == 0 && after.producer_id != before.producer_id;
     next || rolled
+}
+
+/// A v1 producer's id belongs to another producer, and not because its broker aborted what was open.
+fn taken_over(writer: ProducerIdentity, found: &TransactionDescription) -> bool {
+    let aborted = matches!(
+        found.state,
+        BrokerState::PrepareAbort | BrokerState::CompleteAbort | BrokerState::PrepareEpochFence
+    );
+    found.producer != writer && !(aborted && found.producer.producer_id == writer.producer_id)
 }
 
 fn standing(branch: &BranchIdentity, found: &TransactionDescription) -> Standing {
@@ -148,6 +159,7 @@ impl Ending {
             sent: 0,
             dirty: false,
             spoiled: false,
+            stranger: false,
             detail: None,
         }
     }
@@ -251,6 +263,9 @@ impl Ending {
     }
 
     fn on_description(&mut self, found: &TransactionDescription) -> Verdict {
+        let identified = self.identity.as_ref().map(|identity| identity.producer);
+        let writer = identified.or(self.producer);
+        self.stranger = writer.is_some_and(|writer| taken_over(writer, found));
         let Some(identity) = &self.identity else {
             return self.on_unidentified(found);
         };

@@ -1,5 +1,6 @@
 //! After the decision: every branch is ended, for as long as it takes, and then the transaction.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -78,8 +79,29 @@ impl Coordinator {
     }
 
     pub(super) fn branch_inquired(&mut self, at: BranchAt, inquiry: &Inquiry, now: Now) {
-        if let Some(verdict) = self.ending_mut(at).map(|ending| ending.on_inquiry(inquiry)) {
-            self.follow(at, verdict, now);
+        let Some(ending) = self.ending_mut(at) else {
+            return;
+        };
+        let verdict = ending.on_inquiry(inquiry);
+        let stranger = ending.stranger;
+        if stranger {
+            self.slot_was_taken_over(at);
+        }
+        self.follow(at, verdict, now);
+    }
+
+    /// A slot's name is nobody else's: who initialised it may do so with the others as well (R7).
+    fn slot_was_taken_over(&mut self, at: BranchAt) {
+        let Some(branch) = self.branch(at) else {
+            return;
+        };
+        if let (Some(p), false, Some(name)) = (
+            branch.participant,
+            branch.writer.is_own(),
+            branch.transactional_id.clone(),
+        ) {
+            self.counters.fences += 1;
+            self.stop_participant(p, format!("another process initialised its slot {name}"));
         }
     }
 

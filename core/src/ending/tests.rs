@@ -339,6 +339,26 @@ fn an_abort_after_a_known_transaction() {
     );
 }
 
+/// R7: somebody else's initialisation is told from the broker's own abort of what was open.
+#[test]
+fn a_stranger_is_seen() {
+    let cases = [
+        (found(Ongoing, 3, START_MS), false),
+        (found(CompleteCommit, 3, START_MS), false),
+        (found(CompleteAbort, 4, START_MS), false),
+        (found(PrepareEpochFence, 4, START_MS), false),
+        (found(Empty, 4, -1), true),
+        (found(Ongoing, 4, START_MS), true),
+    ];
+    for (found, stranger) in cases {
+        let identified = ending(Commit, Decided, V1, Step::Inquire);
+        for mut ending in [identified, unidentified()] {
+            ending.on_inquiry(&Inquiry::Described(found));
+            assert_eq!(ending.stranger, stranger, "{found:?}");
+        }
+    }
+}
+
 #[test]
 fn messages_name_what_the_broker_said() {
     let mut ending = ending(Commit, Decided, V1, Step::Inquire);
