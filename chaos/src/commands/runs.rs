@@ -107,9 +107,12 @@ pub(super) struct MeshArgs {
 impl MeshArgs {
     pub(super) fn run(self, shape: Shape, security: Security) -> Result<bool> {
         let (begin, seed) = (Instant::now(), self.run.seed());
-        let place = self
-            .run
-            .place(if shape == Shape::Ring { "ring" } else { "pair" })?;
+        let name = match (shape, security) {
+            (Shape::Ring, _) => "ring",
+            (Shape::Pair, Security::Secure) => "secure-pair",
+            (Shape::Pair, _) => "pair",
+        };
+        let place = self.run.place(name)?;
         println!("seed {seed}; files in {}", place.directory.display());
         let mesh = Mesh {
             place,
