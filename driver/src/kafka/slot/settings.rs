@@ -22,6 +22,8 @@ const SHORTEST_MS: i32 = 500;
 const LONGEST_MS: i32 = 300_000;
 /// How long sending offsets may take at most.
 const OFFSETS_TIMEOUT_MS: i32 = 10_000;
+/// How soon a slot sees a change of topics that it did not cause.
+const METADATA_REFRESH_MS: &str = "10000";
 /// How often librdkafka reports its counters, which is how long a slot rests between two leases.
 const STATISTICS_INTERVAL_MS: i32 = 25;
 
@@ -107,6 +109,13 @@ impl SlotSettings {
             .is_none()
         {
             config.set("linger.ms", "0");
+        }
+        // Partitions that are added while the slot is open can be written to soon after.
+        if self
+            .first_of(&["topic.metadata.refresh.interval.ms"])
+            .is_none()
+        {
+            config.set("topic.metadata.refresh.interval.ms", METADATA_REFRESH_MS);
         }
         config
     }
