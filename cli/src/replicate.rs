@@ -9,6 +9,7 @@ mod backoff;
 mod catalogue;
 mod goal;
 mod loss;
+mod memory;
 mod mirror;
 mod origin;
 mod plan;
@@ -31,6 +32,7 @@ use crate::endpoint::{self, Health};
 use crate::failure::{Exit, Failure};
 use crate::signals::Shutdown;
 use catalogue::Catalogue;
+use memory::Memory;
 use mirror::{Mirror, Parts};
 use plan::Permission;
 use reporter::Reporter;
@@ -53,9 +55,11 @@ pub(crate) async fn run(config: Config, args: ReplicateArgs) -> Result<Exit, Fai
     let source = Site::open(&from).await?;
     let destinations = open_destinations(&source, &to).await?;
     let group = args.group.clone().unwrap_or_else(|| default_group(&config));
+    let log = config.log().to_owned();
     let coordinator = Coordinator::open(config)
         .await
         .map_err(Failure::from_library)?;
+    let memory = Memory::open(&log, &group)?;
     let permission = Permission {
         create: !args.no_create_topics,
         extend: args.extend_topics,
@@ -74,7 +78,7 @@ pub(crate) async fn run(config: Config, args: ReplicateArgs) -> Result<Exit, Fai
         args,
     };
     let result = match refuse_damage(&coordinator).await {
-        Ok(()) => Mirror::new(parts).run().await,
+        Ok(()) => Mirror::new(parts, memory).run().await,
         Err(failure) => Err(failure),
     };
     finish(&coordinator, &reporter, result).await

@@ -3,12 +3,14 @@
 mod data_plane;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use gtc::kafka::control::{
-    Attempt, Cluster, ConfigResource, ControlClient, ControlError, ControlErrorKind,
+    Attempt, Cluster, ConfigResource, ControlClient, ControlError, ControlErrorKind, EndTxnAnswer,
 };
 use gtc::{Config, ParticipantConfig};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 use super::finding::{
     Finding, Judgement, Level, judge_min_insync, judge_state_log, judge_timeout,
@@ -20,6 +22,10 @@ use crate::output::{self, Table};
 
 /// The time-out of the probe, which never opens a transaction.
 const PROBE_TIMEOUT_MS: i32 = 60_000;
+
+/// How long a coordinator may be on its way, and how often it is asked.
+const PATIENCE: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Runs `gtc check`.
 pub(crate) async fn run(config: &Config, args: &CheckArgs) -> Result<Exit, Failure> {
@@ -182,7 +188,7 @@ impl Probe {
         const REMEDY: &str =
             "allow Write and Describe on the transactional ids with the prefix `gtc.`";
         let id = self.transactional_id.as_str();
-        match client.init_producer_id(id, PROBE_TIMEOUT_MS).await {
+        match initialise(client, id).await {
             Attempt::Answered(answer) if answer.code == 0 => {}
             Attempt::Answered(answer) => {
                 return Judgement::fail(format!("initialising {id} was answered {answer}"), REMEDY);
@@ -206,6 +212,24 @@ impl Probe {
                 format!("{id} was initialised, and a listing hides it"),
                 REMEDY,
             ),
+        }
+    }
+}
+
+/// Tries again while the coordinator of the id is on its way; nobody else uses it, so that a repeat is
+/// harmless.
+async fn initialise(client: &ControlClient, id: &str) -> Attempt<EndTxnAnswer> {
+    const ON_ITS_WAY: [i16; 4] = [14, 15, 16, 51];
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let attempt = client.init_producer_id(id, PROBE_TIMEOUT_MS).await;
+        match &attempt {
+            Attempt::Answered(answer)
+                if ON_ITS_WAY.contains(&answer.code) && Instant::now() < deadline =>
+            {
+                sleep(PAUSE).await;
+            }
+            _ => return attempt,
         }
     }
 }

@@ -126,22 +126,26 @@ async fn act(
         let _ = tokio::time::timeout(PATIENCE, coordinator.recovered()).await;
     }
     let before = source::describe(config, id).await?;
+    // Nothing is known of it, or nothing is left to do.
     if before
         .as_ref()
-        .is_some_and(|transaction| transaction.state == "ended")
+        .is_none_or(|transaction| transaction.state == "ended")
     {
         return Ok(before);
     }
     ask_owner(config, &request).await?;
     let deadline = Instant::now() + PATIENCE;
+    let mut last = None;
     loop {
         let now = source::describe(config, id).await?;
         let is_settled = now
             .as_ref()
             .is_none_or(|now| matches!(now.state.as_str(), "ended" | "mixed"));
-        if is_settled || Instant::now() >= deadline {
+        // Seen twice: what ended otherwise than decided shows once its record is durable.
+        if (is_settled && now == last) || Instant::now() >= deadline {
             return Ok(now);
         }
+        last = now;
         sleep(LOOK_INTERVAL).await;
     }
 }

@@ -14,6 +14,7 @@ use super::attempt::{self, Verdict};
 use super::backoff::Backoff;
 use super::catalogue::Catalogue;
 use super::goal::Goal;
+use super::memory::Memory;
 use super::reporter::{Counts, Reporter};
 use super::route::Route;
 use super::site::Site;
@@ -69,8 +70,8 @@ enum Turn {
 
 impl Mirror {
     /// A mirror that has not begun.
-    pub(crate) fn new(parts: Parts) -> Self {
-        let watch = Watch::new(parts.args.on_loss, parts.reporter.clone());
+    pub(crate) fn new(parts: Parts, memory: Memory) -> Self {
+        let watch = Watch::new(parts.args.on_loss, parts.reporter.clone(), memory);
         Self {
             parts,
             watch,
@@ -145,9 +146,12 @@ impl Mirror {
         } = &self.parts;
         let settings = ConsumerSettings {
             group: group.as_str().into(),
-            // A mirror that comes back after a kill takes its own place at once. The coordinator's id is
-            // its alone, as its log is.
-            instance: Some(format!("gtc-{}", coordinator.id()).into()),
+            // A mirror that comes back after a kill takes its own place at once: the coordinator's id is its
+            // alone, as its log is. With other topics or partitions it is another member, as the group
+            // would give the place back as it was.
+            instance: Some(
+                format!("gtc-{}-{:016x}", coordinator.id(), catalogue.fingerprint()).into(),
+            ),
             topics: catalogue.names().into_iter().map(str::to_owned).collect(),
             reset: OffsetReset::Fail,
             limits: BatchLimits {

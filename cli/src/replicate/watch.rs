@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gtc::{Batch, OutOfRange, PartitionOffset, TransactionalConsumer};
 
 use super::loss::{self, Cause, Committed, Loss, SourceLog, TopicId};
+use super::memory::Memory;
 use super::reporter::Reporter;
 use super::site::Site;
 use crate::args::OnLoss;
@@ -18,6 +19,7 @@ type Place = (Arc<str>, i32);
 pub(crate) struct Watch {
     policy: OnLoss,
     reporter: Reporter,
+    memory: Memory,
     assigned: Vec<Place>,
     /// The topic that each position is one of.
     ids: BTreeMap<Arc<str>, TopicId>,
@@ -27,10 +29,11 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Watches nothing yet.
-    pub(crate) fn new(policy: OnLoss, reporter: Reporter) -> Self {
+    pub(crate) fn new(policy: OnLoss, reporter: Reporter, memory: Memory) -> Self {
         Self {
             policy,
             reporter,
+            memory,
             assigned: Vec::new(),
             ids: BTreeMap::new(),
             given_up: BTreeMap::new(),
@@ -66,17 +69,24 @@ impl Watch {
                 logs.insert(topic.clone(), source.logs(topic).await?);
             }
         }
-        for (topic, partitions) in &logs {
-            if let Some(log) = partitions.values().next() {
-                self.ids.insert(topic.clone(), log.topic_id);
-            }
-        }
         for place in committed {
             let log = logs
                 .get(&place.topic)
                 .and_then(|logs| logs.get(&place.partition));
             let Some(log) = log else { continue };
             self.compare(&place, *log, consumer).await?;
+        }
+        for (topic, partitions) in &logs {
+            let Some(log) = partitions.values().next() else {
+                continue;
+            };
+            let was_another = self.memory.get(topic).is_some_and(|id| id != log.topic_id);
+            if was_another {
+                self.recreated(topic, log.topic_id, source, consumer)
+                    .await?;
+            }
+            self.memory.set(topic, log.topic_id)?;
+            self.ids.insert(topic.clone(), log.topic_id);
         }
         Ok(())
     }
@@ -129,6 +139,7 @@ impl Watch {
         };
         match loss::find(Some(committed), log) {
             Some(found) if found.cause == Cause::Recreated => {
+                self.given_up.retain(|(name, _), _| *name != event.topic);
                 self.recreated(&event.topic, topic_id, source, consumer)
                     .await
             }
@@ -162,6 +173,7 @@ impl Watch {
             if let Some(now) = source.topic(&topic).await?
                 && self.ids.get(&topic) != Some(&now.id)
             {
+                self.given_up.retain(|(name, _), _| *name != topic);
                 self.recreated(&topic, now.id, source, consumer).await?;
             }
         }
@@ -184,6 +196,10 @@ impl Watch {
             .cloned()
             .collect();
         for place in places {
+            // Its offset told the same.
+            if self.given_up.contains_key(&place) {
+                continue;
+            }
             let start = logs.get(&place.1).map_or(0, |log| log.start);
             let shown = positions
                 .iter()
@@ -197,6 +213,7 @@ impl Watch {
             };
             self.go_over(place, from, found, consumer).await?;
         }
+        self.memory.set(topic, id)?;
         self.ids.insert(topic.clone(), id);
         Ok(())
     }

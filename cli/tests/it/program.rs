@@ -159,11 +159,6 @@ impl Running {
         self.await_output(text, Self::stderr);
     }
 
-    /// Waits until it wrote this to stdout.
-    pub fn await_stdout(&mut self, text: &str) {
-        self.await_output(text, Self::stdout);
-    }
-
     fn await_output(&mut self, text: &str, output: impl Fn(&Self) -> String) {
         let deadline = Instant::now() + PATIENCE;
         while !output(self).contains(text) {

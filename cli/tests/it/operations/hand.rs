@@ -70,7 +70,7 @@ fn operator_needs_a_hand() {
     proxy
         .await_held(Duration::from_secs(30))
         .expect("an EndTxn for b");
-    running.await_stderr(r#""message":"decided""#);
+    running.await_stderr(r#""phase":"decided""#);
     let id = last_decided(&running.stderr());
     running.kill();
     proxy.cut_all();
@@ -116,7 +116,7 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
     proxy
         .await_held(Duration::from_secs(30))
         .expect("an EndTxn for b");
-    running.await_stderr(r#""message":"decided""#);
+    running.await_stderr(r#""phase":"decided""#);
     let id = last_decided(&running.stderr());
     // Through the socket of the living owner.
     place.run(&format!("resolve {id} --abort")).expect(3);
@@ -160,7 +160,7 @@ fn behind_proxy(name: &str, hold: &Arc<AtomicBool>) -> (Proxy, Cluster) {
 fn last_decided(stderr: &str) -> String {
     let line = stderr
         .lines()
-        .rfind(|line| line.contains(r#""message":"decided""#))
+        .rfind(|line| line.contains(r#""phase":"decided""#))
         .unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     line["txn"].as_str().unwrap().to_owned()

@@ -18,7 +18,7 @@ fn a_log_is_read_while_its_owner_lives_and_after_it() {
         "gtc=debug,info",
     );
     await_rows(b, "owner", 10);
-    running.await_stderr(r#""message":"completed""#);
+    running.await_stderr(r#""phase":"completed""#);
     let id = committed_id(&running.stderr());
 
     let listed = place.run("list --json").expect(0).json();
@@ -53,7 +53,7 @@ fn a_log_is_read_while_its_owner_lives_and_after_it() {
 fn committed_id(stderr: &str) -> String {
     let line = stderr
         .lines()
-        .find(|line| line.contains(r#""message":"completed""#))
+        .find(|line| line.contains(r#""phase":"completed""#))
         .unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!(line["phase"], "completed");

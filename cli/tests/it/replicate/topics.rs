@@ -3,7 +3,8 @@
 use gtc_clusters::shared;
 
 use crate::kafka::{
-    add_partitions, await_rows, create_topic, numbered, partitions_of, produce, read, settings_of,
+    add_partitions, await_rows, await_true, create_topic, numbered, partitions_of, produce, read,
+    settings_of,
 };
 use crate::program::Place;
 
@@ -93,6 +94,9 @@ fn a_regex_picks_up_new_topics_and_growing_ones_while_it_runs() {
     await_rows(b, "regex-2", 10);
     add_partitions(a, "regex-1", 3);
     produce(a, "regex-1", &numbered(10..40, 3));
+    await_true("the destination to grow", || {
+        partitions_of(b, "regex-1") == 3
+    });
     let rows = await_rows(b, "regex-1", 40);
     assert_eq!(rows.len(), 40);
     assert_eq!(partitions_of(b, "other-regex-1"), 0);
