@@ -3,8 +3,12 @@
 //! librdkafka repeats EndTxn, AddPartitionsToTxn and TxnOffsetCommit without a word when a
 //! connection breaks or an answer is late. A first attempt that is still under way could then
 //! arrive in the next transaction of the same epoch. Only the counters `disconnects` and
-//! `req_timeouts`, which each broker handle keeps, betray it: both are raised before the repeat
-//! is sent, because the broker's own thread does both, in this order.
+//! `req_timeouts`, which each broker handle keeps, betray it, and both are raised before the
+//! repeat is sent. A broken connection is counted before its requests are given back. A time-out
+//! is counted after that, but by the thread of the broker transaction coordinator's handle, which
+//! is the one that sends the repeat, later. (TxnOffsetCommit is repeated by way of the group
+//! coordinator's handle, which may change; so the call that sends offsets never lasts longer than
+//! one request may, and an unanswered call spoils the slot by itself.)
 //!
 //! So the counters of two events are compared:
 //!
