@@ -93,7 +93,9 @@ pub fn main(job: &str) -> Result {
 
 async fn live(job: &Job) -> Result {
     if job.mode == Mode::Recover {
-        job.open().await?.close().await?;
+        let coordinator = job.open().await?;
+        job.forget_mixed(&coordinator).await?;
+        coordinator.close().await?;
         return Ok(());
     }
     let ask: Ask = Arc::new(ask_parent);

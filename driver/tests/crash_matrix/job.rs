@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gtc::{Config, Coordinator, Limits, ParticipantConfig, Record, TransactionOptions};
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ pub enum Mode {
     Commit,
     /// Opens, begins transactions and aborts them, closes.
     Abort,
-    /// Opens, waits for the recovery, closes.
+    /// Opens, waits for the recovery, forgets what ended mixed, closes.
     Recover,
 }
 
@@ -52,6 +53,9 @@ pub struct Job {
     /// The first member is written to by this instead of a slot.
     pub own: Option<Own>,
     pub keyed: bool,
+    /// Its application initialises its producer after the first life without settling it, so that
+    /// a decided branch is aborted: the outcome is mixed.
+    pub breaks: bool,
 }
 
 impl Job {
@@ -71,6 +75,19 @@ impl Job {
         let coordinator = Coordinator::open(config).await?;
         coordinator.recovered().await?;
         Ok(coordinator)
+    }
+
+    /// The operator's part where the application broke its own: the mixed outcome is forgotten.
+    pub async fn forget_mixed(&self, coordinator: &Coordinator) -> Result {
+        if self.breaks {
+            for mixed in coordinator.list() {
+                coordinator.forget(mixed.id)?;
+            }
+            while !coordinator.list().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        Ok(())
     }
 
     /// The transactional.id of the own producer.

@@ -70,16 +70,20 @@ fn main() -> ExitCode {
 async fn run_all(filters: &[String]) -> Tally {
     let mut tally = Tally::default();
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("crash-matrix");
-    // What a run leaves is kept for whoever looks for the reason of a failure.
-    let _ = std::fs::remove_dir_all(&directory);
     for variant in VARIANTS {
         let Some(rows) = chosen(variant, filters) else {
             continue;
         };
         let began = Instant::now();
-        let before = (tally.passed, tally.not_reached);
+        let directory = directory.join(variant.name);
+        let _ = std::fs::remove_dir_all(&directory);
+        let before = (tally.passed, tally.not_reached, tally.failed.len());
         if let Err(error) = run_variant((variant, &rows), directory.clone(), &mut tally).await {
             tally.failed.push(format!("{}: {error}", variant.name));
+        }
+        // What a failed row leaves is kept for whoever looks for the reason.
+        if tally.failed.len() == before.2 {
+            let _ = std::fs::remove_dir_all(&directory);
         }
         let (passed, not_reached) = (tally.passed - before.0, tally.not_reached - before.1);
         let seconds = began.elapsed().as_secs_f64();
@@ -158,6 +162,10 @@ async fn run_rows(section: &Section, ask: &Ask) -> BTreeMap<String, Result<Ended
             let began = Instant::now();
             let ended = row.run(&ask).await;
             let seconds = began.elapsed().as_secs_f64();
+            if ended.is_ok() {
+                // Its log has 64 MB of reserved space; all rows together would fill a disk.
+                let _ = std::fs::remove_dir_all(row.job.log.with_file_name(""));
+            }
             let how = match &ended {
                 Ok(ended) if ended.reached => "ok",
                 Ok(_) => "not reached",
@@ -187,10 +195,10 @@ fn compare(
             .remove(&row.name)
             .unwrap_or(Err("it did not end".into()));
         let judged = judged.and_then(|ended| {
-            for (name, view) in &views {
+            for (index, (name, view)) in views.iter().enumerate() {
                 let shown = view.get(&row.job.partition).ok_or("no such partition")?;
                 ended
-                    .agrees_with(shown)
+                    .agrees_with((index, shown))
                     .map_err(|error| format!("{name}: {error}"))?;
             }
             match (ended.reached, row.required) {

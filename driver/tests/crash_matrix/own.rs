@@ -89,6 +89,16 @@ impl OwnWriter {
     }
 }
 
+impl Job {
+    /// What [`Job::breaks`] says.
+    pub fn break_promise(&self, ask: &Ask) -> Result {
+        if self.breaks {
+            OwnWriter::open(self, ask)?;
+        }
+        Ok(())
+    }
+}
+
 fn open_v1(job: &Job) -> Result<FutureProducer> {
     let mut config = ClientConfig::new();
     config.extend(job.members[0].properties.clone());
@@ -120,6 +130,8 @@ impl Java {
         let mut child = gtc_clusters::kafka_tool(&source.display().to_string())?
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // Its warnings of brokers that are slow; errors come as answers.
+            .stderr(Stdio::null())
             .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or("the pipes of the Java client")?;

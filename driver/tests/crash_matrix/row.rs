@@ -34,6 +34,8 @@ enum Expected {
     Hidden,
     /// Nobody knows: it was committed in one phase.
     Either,
+    /// On all members but the first, whose application broke its part.
+    Mixed,
 }
 
 /// What is known of a row before its records are read.
@@ -52,13 +54,16 @@ impl Row {
                 mode: *mode,
                 ..self.job.clone()
             };
-            let (orders, ask) = (orders.clone(), ask.clone());
-            let lived = tokio::task::spawn_blocking(move || child::run(&job, &orders, &ask));
+            let (orders, asking) = (orders.clone(), ask.clone());
+            let lived = tokio::task::spawn_blocking(move || child::run(&job, &orders, &asking));
             let life = lived.await??;
             reached = life.killed;
             told.extend(life.told);
             if !reached && index + 1 < self.lives.len() {
                 return Err("the crash before the recovery was not reached".into());
+            }
+            if index == 0 {
+                self.job.break_promise(ask)?;
             }
         }
         let verified = tokio::time::timeout(PATIENCE, self.verify(&told, ask)).await;
@@ -81,6 +86,7 @@ impl Row {
             }
             expected.push((value, expects));
         }
+        job.forget_mixed(&coordinator).await?;
         let (open, foreign) = (coordinator.list(), coordinator.foreign());
         if !open.is_empty() || !foreign.is_empty() {
             return Err(format!("left after the recovery: {open:?}, {foreign:?}").into());
@@ -109,15 +115,21 @@ impl Row {
         }
         match coordinator.outcome_by_key(value.as_bytes()) {
             Some((_, KnownOutcome::Committed)) => Ok(Expected::Visible),
+            // Forgotten, it is known no more.
+            Some((_, KnownOutcome::Mixed)) | None if self.is_mixed(value) => Ok(Expected::Mixed),
             None | Some((_, KnownOutcome::Aborted)) => Ok(Expected::Hidden),
             Some((id, other)) => Err(format!("the outcome of {id} is {other:?}").into()),
         }
     }
+
+    fn is_mixed(&self, value: &str) -> bool {
+        self.job.breaks && value == round_value(0)
+    }
 }
 
 impl Ended {
-    /// Compares with what a reader of one cluster saw.
-    pub fn agrees_with(&self, shown: &Shown) -> Result {
+    /// Compares with what a reader of the cluster with this index saw.
+    pub fn agrees_with(&self, (index, shown): (usize, &Shown)) -> Result {
         if shown.stuck {
             return Err("its last stable offset is stuck".into());
         }
@@ -129,6 +141,7 @@ impl Ended {
                 Expected::Visible => true,
                 Expected::Hidden => false,
                 Expected::Either => visible(value),
+                Expected::Mixed => index > 0,
             })
             .map(|(value, _)| value)
             .collect();

@@ -54,6 +54,18 @@ const UNDECIDED: Base = Base {
     steps: &[],
 };
 
+/// Decided, and then the application of the own producer breaks its part.
+const BROKEN: Base = Base {
+    name: "broken",
+    crash: "append-decided:after",
+    steps: &[
+        "append-completed",
+        "append-discarded",
+        "append-forgotten",
+        "append-heuristic",
+        "inquire",
+    ],
+};
 /// Its abort was asked for.
 const ABORTING: Base = Base {
     name: "aborting",
@@ -73,6 +85,7 @@ pub struct Variant {
     complete: bool,
     bases: &'static [Base],
     decides: bool,
+    breaks: bool,
 }
 
 const PAIRWISE: Variant = Variant {
@@ -85,6 +98,7 @@ const PAIRWISE: Variant = Variant {
     complete: false,
     bases: &[DECIDED, UNDECIDED],
     decides: true,
+    breaks: false,
 };
 
 /// All of them.
@@ -116,6 +130,13 @@ pub const VARIANTS: &[Variant] = &[
     Variant {
         name: "own-v2",
         own: Some(Own::V2),
+        ..PAIRWISE
+    },
+    Variant {
+        name: "mixed",
+        own: Some(Own::V1),
+        bases: &[BROKEN],
+        breaks: true,
         ..PAIRWISE
     },
     Variant {
@@ -160,7 +181,7 @@ impl<'a> Plan<'a> {
         });
         Ok(Self {
             variant,
-            directory: directory.join(variant.name),
+            directory,
             members: members.collect(),
         })
     }
@@ -190,7 +211,10 @@ impl<'a> Plan<'a> {
         child::run(&warm, &Orders::default(), ask)?;
         let job = self.job((clean, 0), "commit");
         let mut points = self.trace(&job, &steps, ask)?;
-        self.add(&mut section, (None, &steps), &points);
+        // Before its application breaks anything, the life is that of the variant `own-v1`.
+        if !self.variant.breaks {
+            self.add(&mut section, (None, &steps), &points);
+        }
         for (partition, base) in (1..).zip(self.variant.bases) {
             let job = self.job((clean, partition), base.name);
             let steps = [START, base.steps].concat();
@@ -198,6 +222,7 @@ impl<'a> Plan<'a> {
             if !before.killed {
                 return Err(format!("{} is not reached", base.crash).into());
             }
+            job.break_promise(ask)?;
             let recover = Job {
                 mode: Mode::Recover,
                 ..job
@@ -256,6 +281,7 @@ impl<'a> Plan<'a> {
             partition,
             own: self.variant.own,
             keyed: self.variant.keyed,
+            breaks: self.variant.breaks,
         }
     }
 
