@@ -225,7 +225,19 @@ impl World {
             self.oracle.account(id).lost_write = true;
             return;
         }
-        let (delivered, clean) = self.deliver(id, key.0, (name, producer));
+        let (delivered, mut clean) = self.deliver(id, key.0, (name.clone(), producer));
+        if delivered && self.faults && self.source.pick(24 * self.calm) == 1 {
+            // AddPartitionsToTxn was repeated: the copy may open a transaction once this one is ended.
+            clean = false;
+            let tag = Tag {
+                transaction: id,
+                participant: key.0,
+                name: name.clone(),
+                stray: true,
+            };
+            let id = name;
+            self.late.push((key.0, Call::Add { id, producer, tag }));
+        }
         let Some(instance) = self.driver.instances.get_mut(&key) else {
             return;
         };

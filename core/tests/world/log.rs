@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use gtc_core::{
-    ActionId, AppendFailure, Decision, KnownOutcome, Ledger, Record, Response, TransactionId,
-    TransactionState,
+    ActionId, AppendFailure, Decision, Durability, KnownOutcome, Ledger, Record, Response,
+    TransactionId, TransactionState,
 };
 
 use super::source::Source;
@@ -20,6 +20,8 @@ pub struct Log {
     durable: Vec<Vec<u8>>,
     state: Ledger,
     waiting: VecDeque<(ActionId, Write)>,
+    /// Those of the waiting ones that nothing waits for.
+    lazy: Vec<ActionId>,
 }
 
 /// How a write ends.
@@ -33,12 +35,21 @@ pub enum Sync {
 }
 
 impl Log {
-    pub fn append(&mut self, id: ActionId, records: Vec<Record>) {
+    pub fn append(&mut self, id: ActionId, records: Vec<Record>, durability: Durability) {
+        if durability == Durability::Lazy {
+            self.lazy.push(id);
+        }
         self.waiting.push_back((id, Write::Append(records)));
     }
 
     pub fn checkpoint(&mut self, id: ActionId, snapshot: Vec<Record>) {
         self.waiting.push_back((id, Write::Checkpoint(snapshot)));
+    }
+
+    /// Whether something waits for a sync: what is lazy rides on the next one, or on one a little later.
+    pub fn is_wanted(&self) -> bool {
+        let lazy = |(id, _): &(ActionId, Write)| self.lazy.contains(id);
+        !self.waiting.iter().all(lazy)
     }
 
     pub fn is_idle(&self) -> bool {
@@ -48,6 +59,7 @@ impl Log {
     /// Ends the oldest write.
     pub fn sync_one(&mut self, how: Sync) -> Option<(ActionId, Response)> {
         let (id, write) = self.waiting.pop_front()?;
+        self.lazy.retain(|lazy| *lazy != id);
         if matches!(how, Sync::Durable | Sync::Unknown(true)) {
             self.make_durable(write);
         }
@@ -83,6 +95,7 @@ impl Log {
     /// The process dies: of what was not durable, the page cache keeps a part, which the successor forces.
     pub fn crash(&mut self, source: &mut Source) {
         let kept = source.pick(self.waiting.len() + 1);
+        self.lazy.clear();
         let waiting = std::mem::take(&mut self.waiting);
         for (_, write) in waiting.into_iter().take(kept) {
             self.make_durable(write);

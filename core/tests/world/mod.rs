@@ -160,7 +160,10 @@ impl World {
 
     fn step(&mut self) {
         match self.source.pick(32) {
-            0..=10 => self.app_step(),
+            0..=10 => {
+                self.app_step();
+                self.hurt();
+            }
             11..=16 => self.repeat(4, Self::run_some),
             17..=22 => self.repeat(4, Self::answer_some),
             23 | 24 => self.repeat(3, Self::sync_some),
@@ -174,6 +177,16 @@ impl World {
             _ => self.coordinator_times_out(),
         }
         if self.stopped {
+            self.restart();
+        }
+    }
+
+    /// Faults where they hurt: a late request meets what was just opened, and a crash loses what is lazy.
+    fn hurt(&mut self) {
+        if !self.late.is_empty() && self.source.pick(6) == 5 {
+            self.deliver_late();
+        }
+        if !self.log.is_idle() && !self.log.is_wanted() && self.trouble(8) {
             self.restart();
         }
     }
@@ -195,7 +208,7 @@ impl World {
         for _ in 0..self.driver.outstanding.len() {
             self.run_some();
         }
-        while !self.log.is_idle() {
+        while self.log.is_wanted() {
             self.sync_some();
         }
         while !self.driver.responses.is_empty() {
@@ -228,6 +241,9 @@ impl World {
     }
 
     fn sync_some(&mut self) {
+        if !self.log.is_wanted() && self.source.pick(16) != 15 {
+            return;
+        }
         let how = match self.source.pick(32 * self.calm) {
             29 | 30 if self.faults => Sync::Refused,
             31 if self.trouble(2) => {
@@ -301,6 +317,12 @@ impl World {
 
     /// Seven days of silence: what the coordinator could do with this cluster is done.
     fn expire_ids(&mut self, p: usize) {
+        while !self.log.is_idle() {
+            self.sync_log(Sync::Durable);
+        }
+        while !self.driver.responses.is_empty() {
+            self.answer_some();
+        }
         let quiet = self.driver.outstanding.is_empty()
             && self.driver.responses.is_empty()
             && self.log.is_idle()
@@ -374,10 +396,16 @@ impl World {
     pub fn drain(&mut self) {
         loop {
             match self.coordinator.poll_output() {
-                Output::Action(id, Action::Append { records, .. }) => {
+                Output::Action(
+                    id,
+                    Action::Append {
+                        records,
+                        durability,
+                    },
+                ) => {
                     self.note(|| format!("append {id:?} {records:?}"));
                     self.watch_decisions(&records);
-                    self.log.append(id, records);
+                    self.log.append(id, records, durability);
                 }
                 Output::Action(id, Action::Checkpoint { snapshot }) => {
                     self.note(|| format!("checkpoint {id:?}"));

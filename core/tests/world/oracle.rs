@@ -110,7 +110,14 @@ impl Oracle {
         let fates: Vec<Fate> = written
             .filter_map(|tag| brokers[tag.participant].fates.get(tag).copied())
             .collect();
-        no_false_alarm(branch, &fates);
+        // Where a late request opened something under the name of a branch, nothing can be proved of it.
+        let stray = |tag: &&Tag| tag.stray && tag.transaction == id;
+        let disturbed = brokers
+            .iter()
+            .any(|b| b.fates.keys().any(|tag| stray(&tag)));
+        if !disturbed {
+            no_false_alarm(branch, &fates);
+        }
     }
 
     /// No failure and all yes gives commit.
