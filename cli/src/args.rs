@@ -14,7 +14,7 @@ Exit codes:
   0  done; nothing found that needs a hand
   1  an error; `check`: a precondition of the guarantee is not met
   2  the command line or the configuration is wrong
-  3  a transaction is in doubt or ended otherwise than decided (`list`, `outcome`, `recover`, `replicate`)
+  3  a transaction is in doubt, or ended otherwise than decided
   4  `outcome`: aborted
   5  `outcome`, `describe`: the log does not know the transaction
   6  `replicate`: records were lost at the source, and --on-loss is `fail`
@@ -95,7 +95,8 @@ pub(crate) struct ReplicateArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) topic: Vec<String>,
 
-    /// All topics whose whole name matches; new ones join as they appear. Internal ones never match.
+    /// All topics whose whole name matches; new ones join as they appear. Internal ones never
+    /// match.
     #[arg(long, value_name = "REGEX", value_parser = parse_regex)]
     pub(crate) topics: Option<Regex>,
 

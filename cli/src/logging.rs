@@ -10,7 +10,8 @@ use crate::failure::Failure;
 /// The variable that says what is logged.
 const VARIABLE: &str = "GTC_LOG";
 
-/// Starts logging. Each line is written at once: a watcher acts on the last step of a killed process.
+/// Starts logging. Each line is written at once: a watcher acts on the last step of a killed
+/// process.
 pub(crate) fn start(format: LogFormat) -> Result<(), Failure> {
     let filter = std::env::var(VARIABLE).unwrap_or_else(|_| "info".to_owned());
     let filter = EnvFilter::try_new(&filter)

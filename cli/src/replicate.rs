@@ -1,7 +1,8 @@
 //! `gtc replicate`: mirrors topics, each batch in one global transaction.
 //!
-//! A batch is read from the source, written to every destination, and its offsets go to the source's own
-//! group, all in one transaction. Whatever happens to the process, the group stands where the data is.
+//! A batch is read from the source, written to every destination, and its offsets go to the
+//! source's own group, all in one transaction. Whatever happens to the process, the group stands
+//! where the data is.
 
 mod admin;
 mod attempt;
@@ -146,8 +147,8 @@ async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
     Err(Failure::with(
         Exit::NeedsHand,
         format!(
-            "transactions ended otherwise than decided, so that source and destinations differ: {}; \
-             look at each with `gtc describe ID`, repair the data, then `gtc forget ID`",
+            "transactions ended otherwise than decided, so that source and destinations differ: \
+            {}; look at each with `gtc describe ID`, repair the data, then `gtc forget ID`",
             ids.join(", ")
         ),
     ))

@@ -216,8 +216,8 @@ impl Probe {
     }
 }
 
-/// Tries again while the coordinator of the id is on its way; nobody else uses it, so that a repeat is
-/// harmless.
+/// Tries again while the coordinator of the id is on its way; nobody else uses it, so that a repeat
+/// is harmless.
 async fn initialise(client: &ControlClient, id: &str) -> Attempt<EndTxnAnswer> {
     const ON_ITS_WAY: [i16; 4] = [14, 15, 16, 51];
     let deadline = Instant::now() + PATIENCE;

@@ -21,7 +21,8 @@ struct Report {
     recovered: bool,
     /// What the log held open before, as it is now.
     transactions: Vec<TransactionInfo>,
-    /// Open branches of this coordinator that the clusters showed before, and whether they are ended.
+    /// Open branches of this coordinator that the clusters showed before, and whether they are
+    /// ended.
     branches: Vec<Branch>,
     /// The coordinator after it.
     status: Status,

@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The replication factor that means: what the cluster has as its default.
 const CLUSTER_DEFAULT: TopicReplication<'static> = TopicReplication::Fixed(-1);
 
-/// Settings that describe the source's brokers rather than the topic's data. Time stamps are kept as they
-/// are, so that a destination must not set or check them either.
+/// Settings that describe the source's brokers rather than the topic's data. Time stamps are kept
+/// as they are, so that a destination must not set or check them either.
 const NOT_COPIED: [&str; 5] = [
     "follower.replication.throttled.replicas",
     "leader.replication.throttled.replicas",
@@ -122,8 +122,8 @@ impl Admin {
 
     fn failure(&self, operation: &str, topic: &str, cause: impl std::fmt::Display) -> Failure {
         Failure::error(format!(
-            "{operation} {topic} on participant `{}`: {cause}; check that the cluster is reachable and \
-             that the principal may Create, Alter and DescribeConfigs on the topic",
+            "{operation} {topic} on participant `{}`: {cause}; check that the cluster is \
+            reachable and that the principal may Create, Alter and DescribeConfigs on the topic",
             self.participant
         ))
     }

@@ -55,8 +55,8 @@ impl Catalogue {
             .is_some_and(|topic| partition < topic.partitions)
     }
 
-    /// Looks at the source, and makes the destinations ready for what is new. Tells whether topics came,
-    /// went or grew.
+    /// Looks at the source, and makes the destinations ready for what is new. Tells whether topics
+    /// came, went or grew.
     pub(crate) async fn refresh(
         &mut self,
         source: &Site,

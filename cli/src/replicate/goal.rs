@@ -52,8 +52,8 @@ impl Goal {
         Ok(Self { config, ends })
     }
 
-    /// Whether nothing is left to mirror before the goal. Asks the group, so that instances which share
-    /// one end together.
+    /// Whether nothing is left to mirror before the goal. Asks the group, so that instances which
+    /// share one end together.
     pub(crate) async fn is_reached(&self) -> Result<bool, Failure> {
         let (config, ends) = (self.config.clone(), self.ends.clone());
         let asked = tokio::task::spawn_blocking(move || is_reached(&config, &ends)).await;

@@ -1,7 +1,7 @@
 //! Records that are gone at the source before they were mirrored: found by pure functions.
 //!
-//! A gap between offsets proves nothing: compaction and transaction markers leave gaps too. What proves
-//! a loss is the topic's id, kept beside each committed offset, and the log's start and end.
+//! A gap between offsets proves nothing: compaction and transaction markers leave gaps too. What
+//! proves a loss is the topic's id, kept beside each committed offset, and the log's start and end.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! The ids of the topics that were mirrored, in a file beside the log.
 //!
-//! The group keeps them too, beside its offsets. But a cluster that deletes a topic deletes the group's offsets
-//! in it as well, and a topic made again would look like one that was never mirrored.
+//! The group keeps them too, beside its offsets. But a cluster that deletes a topic deletes the
+//! group's offsets in it as well, and a topic made again would look like one that was never
+//! mirrored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,8 +78,8 @@ fn parse(line: &str) -> Option<(String, TopicId)> {
 
 fn failure(operation: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::error(format!(
-        "{operation} the ids of mirrored topics in {}: {error}; see that the directory of the log is \
-         in one that may be written",
+        "{operation} the ids of mirrored topics in {}: {error}; see that the directory of the log \
+        is in one that may be written",
         path.display()
     ))
 }

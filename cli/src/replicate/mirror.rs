@@ -146,9 +146,9 @@ impl Mirror {
         } = &self.parts;
         let settings = ConsumerSettings {
             group: group.as_str().into(),
-            // A mirror that comes back after a kill takes its own place at once: the coordinator's id is its
-            // alone, as its log is. With other topics or partitions it is another member, as the group
-            // would give the place back as it was.
+            // A mirror that comes back after a kill takes its own place at once: the coordinator's
+            // id is its alone, as its log is. With other topics or partitions it is another member,
+            // as the group would give the place back as it was.
             instance: Some(
                 format!("gtc-{}-{:016x}", coordinator.id(), catalogue.fingerprint()).into(),
             ),
@@ -366,8 +366,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Waits until it is known how a transaction ended: a batch whose outcome is unknown is never sent
-    /// again.
+    /// Waits until it is known how a transaction ended: a batch whose outcome is unknown is never
+    /// sent again.
     async fn await_outcome(
         &mut self,
         id: TransactionId,
@@ -411,7 +411,8 @@ impl Mirror {
     }
 }
 
-/// The participant's properties, and what a mirror needs beside them unless the user says otherwise.
+/// The participant's properties, and what a mirror needs beside them unless the user says
+/// otherwise.
 fn consumer_properties(source: &ParticipantConfig) -> Result<Properties, Failure> {
     let given = source.kafka_properties().map_err(Failure::config)?;
     let wanted = [

@@ -1,7 +1,8 @@
 //! Origin headers: where a record has been, so that it never returns there.
 //!
-//! Each hop appends one header with the cluster.id of the cluster that it read from. A record is not
-//! sent to a cluster that its headers already name, which ends loops in pairs and in rings alike.
+//! Each hop appends one header with the cluster.id of the cluster that it read from. A record is
+//! not sent to a cluster that its headers already name, which ends loops in pairs and in rings
+//! alike.
 
 use bytes::Bytes;
 use gtc::kafka::record::Header;

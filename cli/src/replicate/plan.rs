@@ -66,9 +66,9 @@ impl fmt::Display for Obstacle {
                 destination,
             } => write!(
                 f,
-                "topic {topic} has {destination} partitions and {source} at the source; records keep \
-                 their partition, so add partitions there (`--extend-topics` does it), or mirror to \
-                 another cluster"
+                "topic {topic} has {destination} partitions and {source} at the source; records \
+                keep their partition, so add partitions there (`--extend-topics` does it), or \
+                mirror to another cluster"
             ),
         }
     }

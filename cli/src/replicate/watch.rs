@@ -1,4 +1,5 @@
-//! Watches for records that are gone at the source before they were mirrored, and applies the policy.
+//! Watches for records that are gone at the source before they were mirrored, and applies the
+//! policy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +54,8 @@ impl Watch {
         self.given_up.clear();
     }
 
-    /// Compares the topics of newly assigned partitions with those that the offsets were committed for.
+    /// Compares the topics of newly assigned partitions with those that the offsets were committed
+    /// for.
     pub(crate) async fn assigned(
         &mut self,
         places: Vec<Place>,
@@ -149,8 +151,8 @@ impl Watch {
         }
     }
 
-    /// Whether the records of a batch are of the topics that they are taken for. To be asked after they
-    /// were read and before they are committed.
+    /// Whether the records of a batch are of the topics that they are taken for. To be asked after
+    /// they were read and before they are committed.
     pub(crate) async fn is_current(&self, batch: &Batch, source: &Site) -> Result<bool, Failure> {
         for topic in topics_of(batch) {
             let now = source.topic(topic).await?;

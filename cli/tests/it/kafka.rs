@@ -34,8 +34,8 @@ static AN_HOUR_AGO_MS: LazyLock<i64> = LazyLock::new(|| {
 });
 
 impl Row {
-    /// A record without headers, written a while ago: old enough to tell a kept time stamp from a new one,
-    /// and too young for the brokers' retention.
+    /// A record without headers, written a while ago: old enough to tell a kept time stamp from a
+    /// new one, and too young for the brokers' retention.
     pub fn new(partition: i32, key: &str, value: &str) -> Self {
         Self {
             partition,
@@ -236,8 +236,8 @@ pub fn read(cluster: &Cluster, topic: &str) -> Vec<Row> {
     read_until(cluster, topic, 0)
 }
 
-/// Waits until a reader sees so many records, and returns all that it sees then. A commit is answered before
-/// its markers are written, so that readers see it a moment later.
+/// Waits until a reader sees so many records, and returns all that it sees then. A commit is
+/// answered before its markers are written, so that readers see it a moment later.
 pub fn await_rows(cluster: &Cluster, topic: &str, count: usize) -> Vec<Row> {
     await_true("the topic to appear", || partitions_of(cluster, topic) > 0);
     read_until(cluster, topic, count)

@@ -1,5 +1,5 @@
-//! Cases operator-needs-a-hand and orphans-after-shrink: what a job that died for good left behind is ended
-//! from its log alone.
+//! Cases operator-needs-a-hand and orphans-after-shrink: what a job that died for good left behind
+//! is ended from its log alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,8 +98,8 @@ fn operator_needs_a_hand() {
     place.run("list").expect(0);
 }
 
-/// What cannot be ended at all is given up by an operator, is reported as mixed until it is forgotten, and
-/// no mirror goes on as if nothing were.
+/// What cannot be ended at all is given up by an operator, is reported as mixed until it is
+/// forgotten, and no mirror goes on as if nothing were.
 #[test]
 fn a_branch_given_up_is_listed_until_it_is_forgotten() {
     let [a] = shared::plain(1).unwrap()[..] else {

@@ -1,4 +1,5 @@
-//! Case truncated-source: what is gone before it was mirrored is reported, never skipped in silence.
+//! Case truncated-source: what is gone before it was mirrored is reported, never skipped in
+//! silence.
 
 use gtc_clusters::{Cluster, shared};
 
