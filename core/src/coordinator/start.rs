@@ -213,6 +213,10 @@ impl Coordinator {
     pub(super) fn probed(&mut self, p: ParticipantId, answer: EndAnswer, now: Now) {
         let why = match answer {
             EndAnswer::Acknowledged => return self.list_transactions(p),
+            // A new cluster makes its transaction state log at the first use.
+            EndAnswer::Code(code @ (14..=16 | 51)) => format!(
+                "its broker transaction coordinator is not ready (Kafka error {code}); it is asked again"
+            ),
             EndAnswer::Code(code) => format!(
                 "initialising the transactional.id {} was answered with Kafka error {code}; \
                  `gtc check` says what is missing",

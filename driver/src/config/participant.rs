@@ -43,7 +43,7 @@ impl ParticipantConfig {
         Self {
             name: name.into(),
             slots: 16,
-            names_max: 1000,
+            names_max: 10_000,
             transaction_timeout_ms: None,
             margin_ms: None,
             properties: BTreeMap::new(),
@@ -82,7 +82,7 @@ impl ParticipantConfig {
     }
 
     /// How many slot names one start of the coordinator may make; the cluster keeps each for
-    /// seven days. Default 1000.
+    /// seven days. Default 10000.
     #[must_use]
     pub fn names_max(mut self, names_max: u32) -> Self {
         self.names_max = names_max;
