@@ -394,7 +394,10 @@ impl World {
                 participant,
                 transactional_id,
             } => self.settled(usize::from(participant.0), &transactional_id),
-            Event::Recovered => self.recovered = true,
+            Event::Recovered => {
+                self.recovered = true;
+                self.oracle.recovered(&self.brokers);
+            }
             Event::Stopped(_) => self.stopped = true,
             _ => {}
         }

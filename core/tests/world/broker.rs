@@ -51,6 +51,24 @@ pub enum Call {
     },
 }
 
+impl Call {
+    /// The transactional.id that it is about.
+    pub fn id(&self) -> &Arc<str> {
+        match self {
+            Self::Init { id, .. } | Self::End { id, .. } | Self::Add { id, .. } => id,
+        }
+    }
+
+    /// The transaction that its sender means.
+    pub fn intent(&self) -> Option<&Tag> {
+        match self {
+            Self::End { intent, .. } => intent.as_ref(),
+            Self::Add { tag, .. } => Some(tag),
+            Self::Init { .. } => None,
+        }
+    }
+}
+
 /// The answer to a [`Call`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {

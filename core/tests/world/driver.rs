@@ -66,9 +66,7 @@ impl World {
 
     /// Executes a call at its cluster now.
     pub fn execute(&mut self, p: usize, call: &Call) -> Reply {
-        let id = match call {
-            Call::Init { id, .. } | Call::End { id, .. } | Call::Add { id, .. } => id.clone(),
-        };
+        let id = call.id().clone();
         let open = self.brokers[p].open_tag(&id).cloned();
         let reply = self.brokers[p].call(call, self.now.monotonic.as_micros());
         self.note(|| format!("cluster {p}: {call:?} -> {reply:?}"));

@@ -169,7 +169,7 @@ impl World {
             23 | 24 => self.repeat(3, Self::sync_some),
             25 => self.pass_time(),
             26 => self.tick_brokers(),
-            27 => self.deliver_late(),
+            27 if self.trouble(4) => self.deliver_late(),
             28 => self.flush(),
             29 if self.trouble(3) => self.trouble_cluster(),
             30 if self.trouble(5) => self.restart(),
@@ -183,8 +183,16 @@ impl World {
 
     /// Faults where they hurt: a late request meets what was just opened, and a crash loses what is lazy.
     fn hurt(&mut self) {
-        if !self.late.is_empty() && self.source.pick(6) == 5 {
-            self.deliver_late();
+        let meets = |(p, call): &(usize, Call)| {
+            let broker = &self.brokers[*p];
+            broker.up
+                && broker
+                    .open_tag(call.id())
+                    .is_some_and(|tag| call.intent() != Some(tag))
+        };
+        let met = self.late.iter().position(meets);
+        if let Some(index) = met.filter(|_| self.source.pick(3) == 2) {
+            self.arrive(index);
         }
         if !self.log.is_idle() && !self.log.is_wanted() && self.trouble(8) {
             self.restart();
@@ -300,10 +308,14 @@ impl World {
     fn deliver_late(&mut self) {
         let index = self.source.pick(self.late.len());
         if index < self.late.len() && self.brokers[self.late[index].0].up {
-            let (p, call) = self.late.remove(index);
-            self.note(|| "late:".into());
-            self.execute(p, &call);
+            self.arrive(index);
         }
+    }
+
+    fn arrive(&mut self, index: usize) {
+        let (p, call) = self.late.remove(index);
+        self.note(|| "late:".into());
+        self.execute(p, &call);
     }
 
     fn trouble_cluster(&mut self) {

@@ -120,6 +120,16 @@ impl Oracle {
         }
     }
 
+    /// Everything that earlier starts left open is ended.
+    pub fn recovered(&self, brokers: &[Broker]) {
+        for tag in brokers.iter().flat_map(Broker::open_tags) {
+            let account = self.accounts.get(&tag.transaction);
+            let pool = tag.name.starts_with("gtc.") && !tag.stray;
+            let dead = account.is_some_and(|account| !account.live && !account.heuristic);
+            assert!(!(pool && dead), "recovered, but {tag:?} is open");
+        }
+    }
+
     /// No failure and all yes gives commit.
     pub fn judge_without_faults(&self) {
         for (id, account) in &self.accounts {
