@@ -1,5 +1,7 @@
 //! Cases of the decision log: damaged, or without room.
 
+use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,7 +34,6 @@ fn change(path: &Path, at: usize, change: impl FnOnce(&mut u8)) -> Result {
     let mut bytes = std::fs::read(path)?;
     change(&mut bytes[at]);
     // In place: the segment stays the file that it was.
-    use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().write(true).open(path)?;
     file.write_all_at(&bytes[at..=at], at as u64)?;
     Ok(file.sync_all()?)
@@ -149,7 +150,6 @@ async fn log_disk_full() -> Result {
 
 /// Writes until nothing more fits.
 fn fill(path: &Path) -> Result {
-    use std::io::Write;
     let mut file = std::fs::File::create(path)?;
     let block = vec![1; 64 << 10];
     while file.write_all(&block).is_ok() {}

@@ -1,10 +1,14 @@
 //! Cases of an operator.
 
-use gtc::{Decision, ErrorKind, KnownOutcome, TransactionState, read_log};
+use std::time::Duration;
+
+use gtc::{
+    Coordinator, Decision, ErrorKind, KnownOutcome, TransactionId, TransactionState, read_log,
+};
 
 use crate::child;
 use crate::setup::Setup;
-use crate::support::{Result, committed, record};
+use crate::support::{PATIENCE, Result, committed, record};
 use crate::world::world;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,14 +79,14 @@ async fn operator_needs_a_hand() -> Result {
     Ok(())
 }
 
-async fn wait_until_mixed(coordinator: &gtc::Coordinator, id: gtc::TransactionId) -> Result {
+async fn wait_until_mixed(coordinator: &Coordinator, id: TransactionId) -> Result {
     let mixed = async {
         while coordinator
             .describe(id)
             .is_some_and(|view| view.state != TransactionState::Mixed)
         {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    Ok(tokio::time::timeout(crate::support::PATIENCE, mixed).await?)
+    Ok(tokio::time::timeout(PATIENCE, mixed).await?)
 }

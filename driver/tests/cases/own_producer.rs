@@ -2,6 +2,7 @@
 //! and v2 (the Java client, in its own).
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gtc::{
     Config, Coordinator, ErrorKind, KnownOutcome, OwnBranch, Reuse, Transaction, VersionClass,
@@ -262,7 +263,7 @@ async fn enlisting_a_discarded_producer_is_refused() -> Result {
     sent.map_err(|(error, _)| error)?;
     own.state_delivered();
     transaction.send("eu", record(ID, "x")).await?;
-    cut_first_end(ID);
+    let _fault = cut_first_end(ID);
     transaction.commit().await?;
     assert_eq!(own.finished().await?, Reuse::Discard);
 
@@ -284,15 +285,11 @@ async fn enlisting_a_discarded_producer_is_refused() -> Result {
 }
 
 /// Cuts the connection on which the first EndTxn of this id comes.
-fn cut_first_end(id: &'static str) {
-    let is_cut = std::sync::atomic::AtomicBool::new(false);
-    let fault = Fault::new(Verdict::Cut, move |frame| {
-        frame.api_key == END_TXN
-            && frame.mentions(id)
-            && !is_cut.swap(true, std::sync::atomic::Ordering::SeqCst)
-    });
-    // It matches once, and may stay.
-    std::mem::forget(fault);
+fn cut_first_end(id: &'static str) -> Fault {
+    let is_cut = AtomicBool::new(false);
+    Fault::new(Verdict::Cut, move |frame| {
+        frame.api_key == END_TXN && frame.mentions(id) && !is_cut.swap(true, Ordering::SeqCst)
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]

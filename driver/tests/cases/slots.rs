@@ -6,7 +6,7 @@ use gtc::{Coordinator, ErrorKind, KnownOutcome, Transaction};
 use gtc_core::EndAnswer;
 
 use crate::setup::Setup;
-use crate::support::{Result, committed, record};
+use crate::support::{PATIENCE, Result, committed, record};
 use crate::world::{Fault, US_CEILING_MS, control, names, world};
 
 const NOTHING: [&str; 0] = [];
@@ -103,10 +103,14 @@ async fn lost_producer_state() -> Result {
     let name = branch.and_then(|branch| branch.transactional_id.clone());
     // A stranger takes the name, by which the producer and its transaction are gone.
     let (name, stranger) = (name.ok_or("no name")?, control(&world.eu)?);
-    // The first call begins to abort what is open, and is told to come again (51).
-    while EndAnswer::from(stranger.init_producer_id(&name, 60_000).await) == EndAnswer::Code(51) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let take = async {
+        // The first call begins to abort what is open, and is told to come again (51).
+        while EndAnswer::from(stranger.init_producer_id(&name, 60_000).await) == EndAnswer::Code(51)
+        {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, take).await?;
     let error = transaction.commit().await.expect_err("half of it is gone");
     assert_eq!(error.kind(), ErrorKind::Aborted, "{error}");
     // Whoever took the name may take the others: the participant takes no more work (R7).
