@@ -26,7 +26,7 @@ fn seeds() {
         println!("{:?}", run(seed, true));
         return;
     }
-    let count = number("WORLD_SEEDS").unwrap_or(3000);
+    let count = number("WORLD_SEEDS").unwrap_or(4000);
     let first = number("WORLD_FIRST").unwrap_or(0);
     let began = Instant::now();
     let mut sum = Summary::default();

@@ -321,7 +321,7 @@ impl World {
     fn trouble_cluster(&mut self) {
         let p = self.source.pick(self.brokers.len());
         match self.source.pick(8) {
-            6 => self.expire_ids(p),
+            5 | 6 => self.expire_ids(p),
             7 => self.brokers[p].ceiling_ms = CEILINGS_MS[self.source.pick(2)],
             _ => self.toggle_cluster(p),
         }
@@ -331,6 +331,19 @@ impl World {
     fn expire_ids(&mut self, p: usize) {
         while !self.log.is_idle() {
             self.sync_log(Sync::Durable);
+        }
+        self.brokers[p].up = true;
+        for _ in 0..8 {
+            for _ in 0..self.driver.outstanding.len() {
+                self.run_some();
+            }
+            while !self.driver.responses.is_empty() {
+                self.answer_some();
+            }
+            self.advance(Duration::from_millis(600));
+            while !self.log.is_idle() {
+                self.sync_log(Sync::Durable);
+            }
         }
         while !self.driver.responses.is_empty() {
             self.answer_some();
@@ -351,6 +364,9 @@ impl World {
             self.note(|| format!("cluster {p} forgets its idle ids"));
             self.late.retain(|(at, _)| *at != p);
             self.brokers[p].expire_idle();
+            if self.source.pick(2) == 1 {
+                self.restart();
+            }
         }
     }
 
