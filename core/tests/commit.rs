@@ -7,7 +7,7 @@ use gtc_core::{
     Accepted, Action, Backoff, BrokerState, CommitReturn, Config, ConnectReport, Coordinator,
     EndAnswer, Event, Inquiry, Ledger, Limits, ListedTransaction, Listing, LogId, Now, Outcome,
     Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Record, Request,
-    Response, SlotCondition, Time, TransactionDescription, WriteReport,
+    Response, SlotCondition, Time, TransactionDescription, TransactionId, WriteReport,
 };
 
 fn participant(name: &str) -> ParticipantConfig {
@@ -38,6 +38,8 @@ struct Ideal {
     actions: Vec<&'static str>,
     events: Vec<Event>,
     initialised: Vec<(ParticipantId, Arc<str>)>,
+    /// A cluster that gives no answer any more.
+    down: Option<ParticipantId>,
 }
 
 impl Ideal {
@@ -56,7 +58,14 @@ impl Ideal {
     }
 
     fn answer(&mut self, action: Action) -> Response {
+        let silent = self.down.is_some() && action.participant() == self.down;
         match action {
+            Action::EndByWriter { .. } | Action::EndTransaction { .. } if silent => {
+                Response::Ended(EndAnswer::NoAnswer("down".into()))
+            }
+            Action::Inquire { .. } if silent => {
+                Response::Inquired(Inquiry::NoAnswer("down".into()))
+            }
             Action::Append { records, .. } => {
                 self.log.extend(records);
                 Response::Appended
@@ -122,6 +131,66 @@ impl Ideal {
     }
 }
 
+fn begin_on_both(coordinator: &mut Coordinator, ideal: &mut Ideal, now: Now) -> TransactionId {
+    let begin = Request::Begin {
+        key: None,
+        timeout: None,
+    };
+    let Ok(Accepted::Begun(id)) = coordinator.handle_request(begin, now) else {
+        panic!("a begin is answered at once")
+    };
+    for index in 0..2 {
+        let enlist = Request::Enlist {
+            transaction: id,
+            participant: ParticipantId(index),
+        };
+        coordinator.handle_request(enlist, now).expect("accepted");
+    }
+    ideal.drain(coordinator, now);
+    id
+}
+
+/// R16, and R9 for the slot: a branch that is acknowledged while the other waits is written down, is not
+/// looked at by a later start, and its slot is free.
+#[test]
+fn an_acknowledged_branch_does_not_wait_for_the_other() {
+    let now = Now {
+        monotonic: Time::from_micros(1),
+        unix_ms: 1,
+    };
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), now).expect("valid");
+    let mut ideal = Ideal::default();
+    ideal.drain(&mut coordinator, now);
+    let id = begin_on_both(&mut coordinator, &mut ideal, now);
+    ideal.down = Some(ParticipantId(1));
+    let commit = Request::Commit {
+        transaction: id,
+        report: CommitReturn::Acknowledged,
+    };
+    coordinator.handle_request(commit, now).expect("accepted");
+    ideal.drain(&mut coordinator, now);
+    let acknowledged = |record: &Record| matches!(record, Record::Acknowledged { participant, .. } if &**participant == "eu");
+    assert!(ideal.log.iter().any(acknowledged), "{:?}", ideal.log);
+    assert_eq!(coordinator.slots(ParticipantId(0)).free, 1);
+    assert_eq!(coordinator.slots(ParticipantId(1)).leased, 1);
+
+    let mut replayed = Ledger::new();
+    for record in ideal.log.drain(..) {
+        replayed.apply(record).expect("in order");
+    }
+    let mut successor = Coordinator::new(config(), replayed, now).expect("valid");
+    ideal.down = None;
+    ideal.actions.clear();
+    ideal.drain(&mut successor, now);
+    let looks = ideal.actions.iter().filter(|name| **name == "inquire");
+    assert_eq!(
+        looks.count(),
+        1,
+        "only the open branch: {:?}",
+        ideal.actions
+    );
+}
+
 #[test]
 fn two_participants_commit_after_one_forced_decision() {
     let now = Now {
@@ -137,21 +206,7 @@ fn two_participants_commit_after_one_forced_decision() {
         ideal.events
     );
 
-    let begin = Request::Begin {
-        key: None,
-        timeout: None,
-    };
-    let Ok(Accepted::Begun(id)) = coordinator.handle_request(begin, now) else {
-        panic!("a begin is answered at once")
-    };
-    for index in 0..2 {
-        let enlist = Request::Enlist {
-            transaction: id,
-            participant: ParticipantId(index),
-        };
-        coordinator.handle_request(enlist, now).expect("accepted");
-    }
-    ideal.drain(&mut coordinator, now);
+    let id = begin_on_both(&mut coordinator, &mut ideal, now);
     ideal.actions.clear();
     let commit = Request::Commit {
         transaction: id,
