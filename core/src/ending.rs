@@ -72,7 +72,7 @@ pub(crate) struct Ending {
     pub(crate) sent: u32,
     /// Its writer's requests are not all provably answered (R3).
     pub(crate) dirty: bool,
-    /// It voted no: a record or another request of its writer may still be under way (R3).
+    /// It voted no, or a start found it: a request that nobody here sent may still be under way (R3).
     pub(crate) spoiled: bool,
     /// Somebody else initialised its transactional.id (R7).
     pub(crate) stranger: bool,
@@ -191,10 +191,18 @@ impl Ending {
         self
     }
 
+    pub(crate) const fn after_a_start(mut self) -> Self {
+        self.spoiled = true;
+        self
+    }
+
     /// An application's own producer must not be used again with this identity (R3).
     pub(crate) fn spends_producer(&self) -> bool {
-        let repeated = self.failed > 0 || self.sent > 1;
-        self.spoiled || repeated && self.class == VersionClass::V1
+        // EndTxn(v2) moves the epoch of what was open, and a late one is fenced; of a branch that was never
+        // described nobody knows whether anything was.
+        let described = self.identity.as_ref().is_some_and(|b| b.start_time_ms >= 0);
+        let moves = self.class == VersionClass::V2 && described;
+        !moves && (self.spoiled || self.failed > 0 || self.sent > 1)
     }
 
     pub(crate) const fn starting_with(mut self, step: Step) -> Self {

@@ -102,6 +102,8 @@ impl Coordinator {
     }
 
     fn recovered_branch(&self, name: Arc<str>, ending: Ending, own: bool, now: Now) -> Branch {
+        // A request of the dead coordinator may still be under way: not for this identity again (R3).
+        let ending = ending.after_a_start();
         let position = self.participants.iter().position(|p| p.name == name);
         Branch {
             participant: position.map(|index| ParticipantId(index as u16)),

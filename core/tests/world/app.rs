@@ -514,8 +514,10 @@ impl World {
             account.live = false;
         }
         for own in &mut self.app.owns {
+            // An application that survives may try to go on with the same producer.
+            let survives = matches!(own.stage, Stage::Writing(_)) && self.source.pick(4) == 3;
             if own.stage != Stage::Ready {
-                own.stage = Stage::Fresh;
+                own.stage = if survives { Stage::Ready } else { Stage::Fresh };
             }
         }
     }

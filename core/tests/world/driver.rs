@@ -301,6 +301,11 @@ impl World {
         decision: Decision,
         fault: Fault,
     ) -> EndAnswer {
+        // The control client sends one attempt, and nothing repeats it unseen.
+        let fault = match fault {
+            Fault::Repeated => Fault::None,
+            other => other,
+        };
         let broker = &self.brokers[p];
         let id = &branch.transactional_id;
         // Without a start time the sender means what is open there as it sends.
