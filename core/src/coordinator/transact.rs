@@ -117,15 +117,22 @@ impl Coordinator {
             acknowledged: false,
             spent: None,
         });
-        let at = now.monotonic + self.config.limits.enlist_timeout;
-        self.timers.set(Timer::Enlist(id, index), at);
-        let pool = &mut self.participant_mut(p).pool;
-        if pool.free.is_empty() {
-            self.counters.slot_waits += 1;
-        }
         self.participant_mut(p).pool.waiters.push_back((id, index));
         self.serve_waiters(p, now);
+        if self.is_leasing((id, index)) {
+            self.counters.slot_waits += 1;
+            let at = now.monotonic + self.config.limits.enlist_timeout;
+            self.timers.set(Timer::Enlist(id, index), at);
+        }
         Ok(Accepted::Pending)
+    }
+
+    fn is_leasing(&self, (id, index): BranchAt) -> bool {
+        let branches = self
+            .transactions
+            .get(&id)
+            .map(|transaction| &transaction.branches);
+        branches.is_some_and(|branches| matches!(branches[index].state, BranchState::Leasing))
     }
 
     pub(super) fn commit(

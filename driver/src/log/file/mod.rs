@@ -98,6 +98,13 @@ pub struct FileLog {
 }
 
 impl FileLog {
+    /// How many batches were written since the log was opened: each took one sync, which served all
+    /// that had gathered.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.shared.batches()
+    }
+
     /// Locks, reads, verifies and forces the log, in this order; what it returns is durable.
     ///
     /// Blocks for as long as that takes. A directory without a log gets a new one.

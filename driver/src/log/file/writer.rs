@@ -41,11 +41,16 @@ pub(crate) struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
     grown_bytes: AtomicU64,
+    batches: AtomicU64,
 }
 
 impl Shared {
     pub(crate) fn grown_bytes(&self) -> u64 {
         self.grown_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn batches(&self) -> u64 {
+        self.batches.load(Ordering::Relaxed)
     }
 
     pub(crate) fn submit(&self, write: LogWrite) -> Receipt {
@@ -164,6 +169,7 @@ impl Writer {
             self.shared
                 .grown_bytes
                 .store(self.engine.grown_bytes(), Ordering::Relaxed);
+            self.shared.batches.fetch_add(1, Ordering::Relaxed);
             acknowledge(batch, &outcome);
             let outcome = match outcome {
                 Err(error) if error.kind() == LogErrorKind::Full => Ok(()),
