@@ -514,8 +514,9 @@ impl World {
             account.live = false;
         }
         for own in &mut self.app.owns {
-            // An application that survives may try to go on with the same producer.
-            let survives = matches!(own.stage, Stage::Writing(_)) && self.source.pick(4) == 3;
+            // An application that survives may try to go on with the same producer, if all was delivered.
+            let sound = matches!(own.stage, Stage::Writing(_)) && own.report.failed == 0;
+            let survives = sound && self.source.pick(4) == 3;
             if own.stage != Stage::Ready {
                 own.stage = if survives { Stage::Ready } else { Stage::Fresh };
             }
