@@ -140,6 +140,15 @@ impl Broker {
         open.then(|| entry.began_us + entry.timeout_ms.unsigned_abs() as u64 * 1000)
     }
 
+    /// A repeat of a committed branch's own AddPartitionsToTxn opened it: there is no record in it.
+    pub fn is_empty_repeat(&self, tag: &Tag) -> bool {
+        let first = Tag {
+            stray: false,
+            ..tag.clone()
+        };
+        tag.stray && self.fates.get(&first) == Some(&Fate::Committed)
+    }
+
     /// Seven days without use: every id that is not open is forgotten.
     pub fn expire_idle(&mut self) {
         let used = |entry: &Entry| entry.state.is_open();

@@ -71,7 +71,8 @@ impl World {
         let reply = self.brokers[p].call(call, self.now.monotonic.as_micros());
         self.note(|| format!("cluster {p}: {call:?} -> {reply:?}"));
         let after = self.brokers[p].open_tag(&id);
-        if let Some(tag) = open.filter(|tag| Some(tag) != after) {
+        let ended = open.filter(|tag| Some(tag) != after);
+        if let Some(tag) = ended.filter(|tag| !self.brokers[p].is_empty_repeat(tag)) {
             self.oracle.ended_by_call(call, &tag, &self.log);
         }
         reply
