@@ -166,9 +166,13 @@ impl Coordinator {
         let slots = participants.flat_map(|participant| participant.pool.slots.values());
         let branches = self.transactions.values().flat_map(|t| &t.branches);
         let unfinished = branches.filter(|branch| !branch.state.is_settled());
+        // A start would look at these again, and must find them as they were left.
+        let open = self.ledger.open.values().filter(|entry| !entry.completed);
+        let recorded = open.flat_map(|entry| entry.unfinished());
         slots
             .map(|slot| slot.name.clone())
             .chain(unfinished.filter_map(|branch| branch.transactional_id.clone()))
+            .chain(recorded.map(|branch| branch.identity.transactional_id.clone()))
             .collect()
     }
 

@@ -60,7 +60,9 @@ impl Oracle {
             Call::End {
                 decision, intent, ..
             } => {
-                no_wrong_transaction_touched(intent.as_ref(), tag);
+                if !tag.stray || *decision == Decision::Commit {
+                    no_wrong_transaction_touched(intent.as_ref(), tag);
+                }
                 if *decision == Decision::Commit {
                     let account = self.account(tag.transaction).clone();
                     commit_only_if_all_voted_yes(&account, tag);
