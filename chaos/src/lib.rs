@@ -22,3 +22,4 @@ pub mod plan;
 pub mod program;
 pub mod record;
 pub mod table;
+pub mod transform;

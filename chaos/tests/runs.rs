@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gtc_chaos::demo::Demo;
 use gtc_chaos::mesh::{Mesh, Shape};
+use gtc_chaos::transform::Transform;
 use gtc_clusters::Security;
 
 /// One run at a time: each has clusters of its own, and a machine of two cores has no room for more.
@@ -43,6 +44,20 @@ fn flights_fan_out_all_or_none_through_kills_of_gtc_and_of_a_broker() {
             .sum::<usize>(),
         3 * 20_000
     );
+}
+
+#[test]
+fn each_flight_becomes_one_delay_on_another_cluster_through_kills() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let transform = Transform {
+        place: support::place("transform", gtc()),
+        example: support::build(&["-p", "gtc", "--example", "transform"]),
+        seed: 11,
+        kills: 8,
+    };
+    let (plan, report) = transform.run(&say).unwrap();
+    println!("{}\n{}", plan.to_text(), report.to_text());
+    assert!(plan.is_fulfilled() && report.is_clean());
 }
 
 fn mesh(name: &str, shape: Shape, security: Security) {

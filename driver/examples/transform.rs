@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gtc::{
-    Batch, Config, ConsumedRecord, ConsumerEvent, ConsumerOptions, Coordinator, Error, ErrorKind,
-    Record, TransactionalConsumer,
+    Batch, BatchLimits, Config, ConsumedRecord, ConsumerEvent, ConsumerOptions, Coordinator, Error,
+    ErrorKind, Record, TransactionalConsumer,
 };
+use tracing_subscriber::EnvFilter;
 
 /// How long nothing is read before the lag is looked at.
 const QUIET: Duration = Duration::from_millis(500);
@@ -31,11 +32,23 @@ struct Job {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [config, from, input, to, output] = arguments.as_slice() else {
-        eprintln!("usage: transform CONFIG FROM INPUT-TOPIC TO OUTPUT-TOPIC");
+    let [config, from, input, to, output, batch @ ..] = arguments.as_slice() else {
+        eprintln!("usage: transform CONFIG FROM INPUT-TOPIC TO OUTPUT-TOPIC [BATCH-RECORDS]");
         return ExitCode::from(2);
     };
-    match transform(config, (from, input), (to, output)).await {
+    tracing_subscriber::fmt()
+        .json()
+        .with_env_filter(EnvFilter::from_env("GTC_LOG"))
+        .with_writer(std::io::stderr)
+        .init();
+    let limits = BatchLimits {
+        records_max: batch
+            .first()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(5000),
+        ..BatchLimits::default()
+    };
+    match transform(config, (from, input, limits), (to, output)).await {
         Ok(count) => {
             println!("{count} flights transformed");
             ExitCode::SUCCESS
@@ -50,13 +63,15 @@ async fn main() -> ExitCode {
 
 async fn transform(
     config: &str,
-    (from, input): (&str, &str),
+    (from, input, limits): (&str, &str, BatchLimits),
     (to, output): (&str, &str),
 ) -> Result<u64, Error> {
     let coordinator = Coordinator::open(Config::from_file(config)?).await?;
     // What a crash left open holds the group's offsets back: it is ended first.
     coordinator.recovered().await?;
-    let options = ConsumerOptions::new("transform", [input]);
+    let options = ConsumerOptions::new("transform", [input])
+        .instance(coordinator.id())
+        .limits(limits);
     let consumer = coordinator.consumer(from, options).await?;
     let job = Job {
         coordinator,

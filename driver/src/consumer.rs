@@ -14,6 +14,8 @@ pub struct ConsumerOptions {
     pub reset: OffsetReset,
     /// When a batch is full.
     pub limits: BatchLimits,
+    /// Its name as a static member of the group.
+    pub instance: Option<String>,
 }
 
 impl ConsumerOptions {
@@ -28,6 +30,7 @@ impl ConsumerOptions {
             topics: topics.into_iter().map(Into::into).collect(),
             reset: OffsetReset::default(),
             limits: BatchLimits::default(),
+            instance: None,
         }
     }
 
@@ -35,6 +38,15 @@ impl ConsumerOptions {
     #[must_use]
     pub fn reset(mut self, reset: OffsetReset) -> Self {
         self.reset = reset;
+        self
+    }
+
+    /// Makes it a static member of the group (KIP-345): after a crash it takes its own place again at once,
+    /// instead of waiting until the group has missed its predecessor for `session.timeout.ms`. No other
+    /// living consumer of the group may have the same name.
+    #[must_use]
+    pub fn instance(mut self, name: impl Into<String>) -> Self {
+        self.instance = Some(name.into());
         self
     }
 

@@ -273,8 +273,8 @@ async fn a_transaction_that_timed_out_says_so() -> Result {
 async fn an_own_producer_votes_by_its_deliveries_and_silence_is_a_no() -> Result {
     let mut world = World::new();
     let coordinator = world.open().await?;
-    world.eu.state().initialise("mine", 60_000);
     for speaks in [false, true] {
+        world.eu.state().initialise("mine", 60_000);
         let transaction = coordinator.begin()?;
         let own = transaction.enlist("eu", "mine", VersionClass::V1).await?;
         world.eu.write_as("mine", b"own");
@@ -285,6 +285,7 @@ async fn an_own_producer_votes_by_its_deliveries_and_silence_is_a_no() -> Result
                 .await
                 .expect_err("nothing said is a no");
             assert_eq!(error.kind(), ErrorKind::Aborted);
+            assert_eq!(own.finished().await?, Reuse::Discard);
         } else {
             own.state_delivered();
             transaction.commit().await?;

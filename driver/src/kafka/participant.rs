@@ -65,7 +65,7 @@ impl KafkaParticipant {
         options: ConsumerOptions,
     ) -> Result<TransactionalConsumer, Error> {
         let settings = ConsumerSettings {
-            instance: None,
+            instance: options.instance.map(Into::into),
             group: options.group.into(),
             topics: options.topics,
             reset: options.reset,
