@@ -83,6 +83,9 @@ pub enum ConsumerEvent {
     Trouble(String),
 }
 
+/// How long a consumer may take to leave its group.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
+
 /// A consumer whose offsets are committed by global transactions only.
 pub struct TransactionalConsumer {
     shared: Arc<Shared>,
@@ -217,12 +220,15 @@ impl TransactionalConsumer {
         self.shared.lock().lag.clone()
     }
 
-    /// Leaves the group and ends the thread.
+    /// Leaves the group and ends the thread. Waits for both, but not longer than 10 s: librdkafka sets no
+    /// bound to its own close, and the group misses a member that did not leave after its session time-out.
     pub async fn close(mut self) {
         self.shared.close();
         if let Some(ended) = self.ended.take() {
-            // An error means that it has ended already.
-            let _ = ended.await;
+            // An error of the receiver means that the thread has ended already.
+            if tokio::time::timeout(CLOSE_PATIENCE, ended).await.is_err() {
+                tracing::warn!(participant = %self.shared.participant, "a consumer does not close; it is left");
+            }
         }
     }
 

@@ -8,6 +8,8 @@ use rdkafka::consumer::{
     BaseConsumer, Consumer, ConsumerContext, ConsumerGroupMetadata, Rebalance,
 };
 use rdkafka::error::KafkaError;
+use rdkafka::topic_partition_list::TopicPartitionList;
+use rdkafka::types::RDKafkaRespErr;
 
 use super::link::{Link, Place};
 use crate::kafka::log::forward;
@@ -77,6 +79,31 @@ impl ClientContext for ReaderContext {
 }
 
 impl ConsumerContext for ReaderContext {
+    /// Takes a rebalance up as a member of an eager group, the only kind that the settings allow. rdkafka's
+    /// own way asks librdkafka for the group's protocol first, and a consumer that closes meanwhile may
+    /// drop the question: the thread would wait for the answer for ever.
+    fn rebalance(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        code: RDKafkaRespErr,
+        list: &mut TopicPartitionList,
+    ) {
+        let rebalance = match code {
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => Rebalance::Assign(list),
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => Rebalance::Revoke(list),
+            other => Rebalance::Error(KafkaError::Rebalance(other.into())),
+        };
+        self.pre_rebalance(consumer, &rebalance);
+        let taken_up = match &rebalance {
+            Rebalance::Assign(list) => consumer.assign(list),
+            Rebalance::Revoke(_) | Rebalance::Error(_) => consumer.unassign(),
+        };
+        match taken_up {
+            Ok(()) => self.post_rebalance(consumer, &rebalance),
+            Err(error) => self.note(GroupChange::Failed(error.to_string())),
+        }
+    }
+
     fn pre_rebalance(&self, _: &BaseConsumer<Self>, _: &Rebalance<'_>) {
         self.link.invalidate();
     }
