@@ -51,19 +51,27 @@ fn a_kill_hits_the_window_it_was_aimed_at() {
 
 #[test]
 fn what_was_written_before_the_death_counts_also_where_it_is_read_after() {
-    // The decision follows at once on the line that is waited for, the acknowledgement never.
-    let program = script(
-        "drain",
-        "say begun 1; say preparing 1; say deciding 1; say decided 1; exec sleep 60",
-    );
-    let mut life = program.start().unwrap();
-    let at = Aim::Window {
-        window: Window::Writing,
-        nth: 1,
-        jitter: Duration::from_millis(500),
-    };
-    assert_eq!(life.watch(at, PATIENCE).unwrap(), Watched::Reached);
+    // It goes on when the file `go` is there, and makes `done` when it has told of the decision.
+    let text = "say begun 1; while [ ! -e $GO ]; do sleep 0.01; done\n\
+                say preparing 1; say deciding 1; say decided 1; : > $DONE; exec sleep 60";
+    let mut program = script("drain", text);
+    let [go, done] = ["go", "done"].map(|name| program.log.with_file_name(name));
+    for (name, path) in [("GO", &go), ("DONE", &done)] {
+        // An earlier run of the same process id may have left it.
+        let _ = std::fs::remove_file(path);
+        program
+            .environment
+            .push((name.to_owned(), path.display().to_string()));
+    }
+    let (life, watched) = started(&program, aim(Window::Writing, 1));
+    assert_eq!(watched, Watched::Reached);
     assert_eq!(life.tracker().window(), Window::Writing);
+    std::fs::write(&go, "").unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while !done.exists() {
+        assert!(Instant::now() < deadline, "the script does not go on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert_eq!(life.kill().unwrap(), Some(Window::Decided));
 }
 
