@@ -136,6 +136,7 @@ async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
         Ok(recovered) => recovered.map_err(Failure::from_library)?,
         Err(_) => tracing::warn!("the recovery of the run before goes on in the background"),
     }
+    refuse_stopped(coordinator)?;
     let listed = coordinator.list();
     let mixed = listed
         .iter()
@@ -152,6 +153,27 @@ async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
             ids.join(", ")
         ),
     ))
+}
+
+/// A participant that is stopped until a restart, such as one at the address of another cluster, is not
+/// written to, nor are topics made there.
+fn refuse_stopped(coordinator: &Coordinator) -> Result<(), Failure> {
+    let participants = coordinator.status().participants;
+    let stopped = participants.iter().find(|found| found.state == "stopped");
+    match stopped {
+        None => Ok(()),
+        Some(found) => Err(Failure::with(
+            Exit::Error,
+            format!(
+                "participant {} is stopped: {}",
+                found.name,
+                found
+                    .detail
+                    .as_deref()
+                    .unwrap_or("see the log lines before")
+            ),
+        )),
+    }
 }
 
 async fn finish(

@@ -89,15 +89,28 @@ async fn serve(stream: UnixStream, shared: Weak<Shared>) {
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        let answer = answer(&shared, &line).await;
+        // What is cut off is no request, and what follows it is none either.
+        let is_whole = line.ends_with('\n');
+        let answer = if is_whole {
+            answer(&shared, &line).await
+        } else {
+            cut_off()
+        };
         drop(shared);
         let Ok(mut text) = serde_json::to_string(&answer) else {
             return;
         };
         text.push('\n');
-        if writer.write_all(text.as_bytes()).await.is_err() {
+        if writer.write_all(text.as_bytes()).await.is_err() || !is_whole {
             return;
         }
+    }
+}
+
+fn cut_off() -> AdminAnswer {
+    AdminAnswer::Refused {
+        kind: ErrorKind::Unsupported.as_str().to_owned(),
+        message: format!("a request is one line of at most {LINE_BYTES_MAX} bytes"),
     }
 }
 

@@ -234,7 +234,14 @@ impl TransactionalConsumer {
 
     async fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Result<T, DataError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.lock().jobs.push_back(job(reply));
+        {
+            let mut state = self.shared.lock();
+            // The thread has ended, or ends without looking at jobs again.
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+            state.jobs.push_back(job(reply));
+        }
         self.shared.work.notify_all();
         answer.await.map_err(|_| self.shared.closed_error())
     }

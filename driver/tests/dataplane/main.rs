@@ -91,21 +91,30 @@ async fn open_reader(
     records_max: usize,
     more: &[(&str, &str)],
 ) -> TransactionalConsumer {
-    let limits = BatchLimits {
-        records_max,
-        linger: Duration::from_millis(50),
-        ..BatchLimits::default()
-    };
-    TransactionalConsumer::open(ConsumerSettings {
+    let mut settings = reader_settings(cluster, group, topic, more);
+    settings.limits.records_max = records_max;
+    TransactionalConsumer::open(settings)
+        .await
+        .expect("a consumer")
+}
+
+fn reader_settings(
+    cluster: &Cluster,
+    group: &str,
+    topic: &str,
+    more: &[(&str, &str)],
+) -> ConsumerSettings {
+    ConsumerSettings {
         instance: None,
         group: group.into(),
         topics: vec![topic.to_owned()],
         reset: OffsetReset::Fail,
-        limits,
+        limits: BatchLimits {
+            linger: Duration::from_millis(50),
+            ..BatchLimits::default()
+        },
         properties: properties("eu", cluster, more),
-    })
-    .await
-    .expect("a consumer")
+    }
 }
 
 async fn event(consumer: &TransactionalConsumer) -> ConsumerEvent {

@@ -54,9 +54,9 @@ pub(super) fn run(
             Task::Read => reader.read(),
         }
     }
-    // Whoever still waits for an answer learns that there is none.
-    shared.lock().jobs.clear();
+    // In this order: whoever asks from now on is refused, and whoever still waits learns that there is no answer.
     shared.fail(settings.error(DataErrorKind::Closed, "it is closed"));
+    shared.lock().jobs.clear();
 }
 
 pub(super) struct Reader<'a> {
