@@ -124,3 +124,26 @@ async fn nonsense_is_refused_and_does_no_harm() -> Result {
     assert_eq!(error.kind(), ErrorKind::Config);
     Ok(())
 }
+
+/// What follows a line that is too long must not be carried out as requests of its own.
+#[tokio::test]
+async fn a_line_that_is_too_long_is_refused_once_and_ends_the_connection() -> Result {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let directory = Directory::new("too-long");
+    let _server = serve(&coordinator, &directory)?;
+    let socket = tokio::net::UnixStream::connect(directory.0.join(SOCKET)).await;
+    let (mut reader, mut writer) = socket.expect("it listens").into_split();
+    let mut line = vec![b'a'; 65_536];
+    line.extend_from_slice(b"{\"ask\":\"list\"}\n");
+    // The owner may close before it has read everything.
+    let _ = writer.write_all(&line).await;
+    let mut answers = Vec::new();
+    // A connection that ends with bytes unread may end with a reset, after the answer.
+    let _ = reader.read_to_end(&mut answers).await;
+    let answers = String::from_utf8(answers).expect("text");
+    assert_eq!(answers.matches('\n').count(), 1, "{answers}");
+    assert!(answers.contains("65536 bytes"), "{answers}");
+    Ok(())
+}
