@@ -133,7 +133,7 @@ async fn a_line_that_is_too_long_is_refused_once_and_ends_the_connection() -> Re
     let coordinator = world.open().await?;
     let directory = Directory::new("too-long");
     let _server = serve(&coordinator, &directory)?;
-    let socket = tokio::net::UnixStream::connect(directory.0.join(SOCKET)).await;
+    let socket = UnixStream::connect(directory.0.join(SOCKET)).await;
     let (mut reader, mut writer) = socket.expect("it listens").into_split();
     let mut line = vec![b'a'; 65_536];
     line.extend_from_slice(b"{\"ask\":\"list\"}\n");
