@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gtc_chaos::kafka::Connection;
 use rdkafka::config::ClientConfig;
@@ -123,8 +123,21 @@ fn consumer(config: &str, name: &str, topic: &str) -> Result<BaseConsumer> {
     for partition in 0..partitions(&consumer, topic)? {
         list.add_partition(topic, partition);
     }
-    consumer.assign(&consumer.committed_offsets(list, PATIENCE)?)?;
+    consumer.assign(&committed(&consumer, &list)?)?;
     Ok(consumer)
+}
+
+/// The positions of the group. On a fresh cluster the first question for them only makes the broker create the topic that
+/// holds them: it answers that it is no coordinator until that is done.
+fn committed(consumer: &BaseConsumer, list: &TopicPartitionList) -> Result<TopicPartitionList> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match consumer.committed_offsets(list.clone(), PATIENCE) {
+            Ok(offsets) => return Ok(offsets),
+            Err(error) if Instant::now() > end => return Err(error.into()),
+            Err(_) => std::thread::sleep(Duration::from_millis(200)),
+        }
+    }
 }
 
 fn partitions(consumer: &BaseConsumer, topic: &str) -> Result<i32> {
