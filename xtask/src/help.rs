@@ -9,6 +9,7 @@ cargo xtask: the one door
   fix                          repairs what can be repaired: clippy --fix, format
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
+  sim --seeds N                seeded histories of a simulated world around the core
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -21,6 +22,7 @@ pub(crate) fn of(command: &str) -> Option<&'static str> {
         "fix" => FIX,
         "clusters" => CLUSTERS,
         "bench" => BENCH,
+        "sim" => SIM,
         _ => return None,
     })
 }
@@ -69,3 +71,11 @@ cargo xtask bench NAME [ARGS]
   recovery   reading a log of a million records
 
 ARGS go to the benchmark.";
+
+const SIM: &str = "\
+cargo xtask sim --seeds N [--first F] [--threads T]
+cargo xtask sim --seed N [--trace]
+
+Runs N simulated histories, from seed F on (0 if not said): faults, then healing, then judgement.
+Each seed gives one history, always the same. A failure prints the invariant that does not hold and
+the line that reproduces it. --trace prints every step of one history.";

@@ -62,6 +62,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "verify" => refuse_arguments(name, rest).and_then(|()| verify()),
         "fix" => refuse_arguments(name, rest).and_then(|()| fix()),
         "clusters" => clusters::run(rest),
+        "sim" => sim(rest),
         _ => bench(rest),
     }
 }
@@ -106,6 +107,14 @@ fn bench(arguments: &[String]) -> Result<(), Failure> {
     let mut bench = cargo(&["run", "--quiet", "--release", "-p", "gtc-bench", "--"]);
     bench.args(arguments);
     Step::new("bench", bench).run()
+}
+
+/// With debug assertions: the core then checks its invariants after every step.
+fn sim(arguments: &[String]) -> Result<(), Failure> {
+    require(&[Need::Build])?;
+    let mut sim = cargo(&["run", "--quiet", "-p", "gtc-sim", "--"]);
+    sim.args(arguments);
+    Step::new("sim", sim).run()
 }
 
 /// Everything that can be checked without a cluster; it changes nothing outside of `target/`.

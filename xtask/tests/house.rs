@@ -18,6 +18,7 @@ const DIRECTION: &[(&str, &[&str], &[&str])] = &[
     ("gtc-clusters", &[], &[]),
     ("gtc-chaos", &["gtc-clusters"], &[]),
     ("gtc-bench", &["gtc", "gtc-core", "gtc-clusters"], &[]),
+    ("gtc-sim", &["gtc-core"], &["gtc", "gtc-clusters"]),
     ("xtask", &["gtc-clusters"], &[]),
 ];
 

@@ -8,8 +8,8 @@ use gtc_core::{
 
 use super::MARGIN;
 use super::app::{Own, Stage};
-use super::broker::Broker;
-use super::source::Source;
+use crate::model::broker::Broker;
+use crate::source::Source;
 
 pub fn config(source: &mut Source, participants: usize) -> Config {
     let participant = |index: usize, slots_max| ParticipantConfig {

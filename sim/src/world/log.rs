@@ -7,7 +7,7 @@ use gtc_core::{
     TransactionId, TransactionState,
 };
 
-use super::source::Source;
+use crate::source::Source;
 
 enum Write {
     Append(Vec<Record>),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gtc_core::{Decision, HeuristicBranch, HeuristicKind, KnownOutcome, Outcome, TransactionId};
 
-use super::broker::{Broker, Call, Fate, Tag};
 use super::log::Log;
+use crate::model::broker::{Broker, Call, Fate, Tag};
 
 /// What the application did and was told about one transaction.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use gtc_core::{
 };
 
 use super::World;
-use super::broker::{Call, Reply, Tag};
+use crate::model::broker::{Call, Reply, Tag};
 
 /// A managed producer.
 pub struct Instance {

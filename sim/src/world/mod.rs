@@ -1,13 +1,12 @@
 //! A small world around the core: clusters, a log, a driver, an application and an oracle, all from one tape.
 
 pub mod app;
-pub mod broker;
 pub mod driver;
 mod heal;
 pub mod log;
 pub mod oracle;
 mod settings;
-pub mod source;
+mod trace;
 mod transitions;
 
 use std::collections::BTreeSet;
@@ -18,12 +17,14 @@ use gtc_core::{
     TransactionState,
 };
 
+use crate::model::broker::{Broker, Call};
+use crate::run::Options;
+use crate::source::Source;
 use app::App;
-use broker::{Broker, Call};
 use driver::Driver;
 use log::{Log, Sync};
 use oracle::Oracle;
-use source::Source;
+use trace::Trace;
 use transitions::Walk;
 
 /// How long before its time-out a branch is no longer promised.
@@ -35,11 +36,27 @@ const CEILINGS_MS: [i32; 2] = [90_000, 70_000];
 /// What a history was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
+    /// Transactions told committed.
     pub committed: u64,
+    /// Told aborted.
     pub aborted: u64,
+    /// Told in doubt.
     pub in_doubt: u64,
+    /// Told mixed.
     pub mixed: u64,
+    /// Starts of a coordinator.
     pub starts: u64,
+}
+
+impl Summary {
+    /// Adds those of another history.
+    pub fn add(&mut self, other: Self) {
+        self.committed += other.committed;
+        self.aborted += other.aborted;
+        self.in_doubt += other.in_doubt;
+        self.mixed += other.mixed;
+        self.starts += other.starts;
+    }
 }
 
 /// The world.
@@ -61,7 +78,7 @@ pub struct World {
     config: Config,
     wake: Option<Time>,
     starts: u64,
-    trace: bool,
+    pub trace: Trace,
     walk: Walk,
     /// The application ends what it has open.
     finishing: bool,
@@ -73,7 +90,7 @@ pub struct World {
 
 impl World {
     /// A world whose size and settings are the first choices of the tape.
-    pub fn new(tape: Vec<u16>, faults: bool) -> Self {
+    pub fn new(tape: Vec<u16>, options: Options) -> Self {
         let mut source = Source::new(tape);
         let now = Now {
             monotonic: Time::from_micros(1_000_000),
@@ -89,7 +106,7 @@ impl World {
         let mut world = Self {
             source,
             now,
-            faults,
+            faults: options.faults,
             brokers,
             late: Vec::new(),
             log: Log::default(),
@@ -106,7 +123,7 @@ impl World {
             config,
             wake: None,
             starts: 1,
-            trace: std::env::var_os("WORLD_TRACE").is_some(),
+            trace: Trace::new(options.trace),
             walk: Walk::default(),
             finishing: true,
             calm,
@@ -116,16 +133,14 @@ impl World {
         world
     }
 
-    /// A line of the trace, if one is wanted (environment variable `WORLD_TRACE`).
+    /// A line of the trace, if one is wanted.
     pub fn note(&self, line: impl FnOnce() -> String) {
-        if self.trace {
-            let at = self.now.monotonic.as_micros() / 1000;
-            println!("{at:>8} {}", line());
-        }
+        let at_ms = self.now.monotonic.as_micros() / 1000;
+        self.trace.note(|| format!("{at_ms:>8} {}", line()));
     }
 
     /// Runs the whole history: the tape's faults, then healing, then judgement.
-    pub fn run(mut self) -> Summary {
+    pub fn run(&mut self) -> Summary {
         let faults = self.faults;
         while !self.source.is_spent() {
             self.step();

@@ -1,0 +1,16 @@
+//! Simulated worlds for the real core of gtc: model clusters, logs, networks and applications around a
+//! [`gtc_core::Coordinator`], and the invariants that judge what comes of them.
+//!
+//! [`run_seed`] is one history: its seed gives every choice, and the same seed gives the same history.
+
+#![forbid(unsafe_code)]
+
+mod model;
+mod run;
+mod source;
+mod violation;
+mod world;
+
+pub use run::{Many, Options, Report, run_many, run_seed};
+pub use violation::Violation;
+pub use world::Summary;
