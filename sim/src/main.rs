@@ -100,7 +100,7 @@ fn many(count: u64, arguments: &Arguments) -> ExitCode {
     let began = Instant::now();
     let tell_every = (count / 20).max(1000);
     let progress = |done: u64| {
-        if done % tell_every == 0 {
+        if done.is_multiple_of(tell_every) {
             let rate = rate(done, began);
             let _ = writeln!(
                 std::io::stderr(),
