@@ -1,7 +1,6 @@
 //! What operators need.
 
 pub(crate) mod check;
-mod finding;
 pub(crate) mod inspect;
 pub(crate) mod intervene;
 pub(crate) mod recover;

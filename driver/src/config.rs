@@ -140,5 +140,21 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
+/// The error of a name that no participant has.
+pub(crate) fn unknown_participant<'a>(
+    operation: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Error {
+    let remedy = match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("use one of {}", known.collect::<Vec<_>>().join(", ")),
+    };
+    let problem = "the configuration has no such participant";
+    Error::new(ErrorKind::Config, operation, problem)
+        .with_participant(name)
+        .with_remedy(remedy)
+}
+
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use gtc_core::{
 };
 
 use crate::admin;
-use crate::config::{Config, nearest};
+use crate::config::{Config, unknown_participant};
 use crate::consumer::ConsumerOptions;
 use crate::error::{Error, ErrorKind};
 use crate::kafka::consumer::TransactionalConsumer;
@@ -271,15 +271,8 @@ impl Shared {
                 return Ok((ParticipantId(index), &**driver));
             }
         }
-        let known: Vec<&str> = participants.iter().map(|(known, _)| &**known).collect();
-        let remedy = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("use one of {}", known.join(", ")),
-        };
-        let problem = "the configuration has no such participant";
-        Err(Error::new(ErrorKind::Config, operation, problem)
-            .with_participant(name)
-            .with_remedy(remedy))
+        let known = participants.iter().map(|(known, _)| &**known);
+        Err(unknown_participant(operation, name, known))
     }
 
     pub(crate) fn name(&self, participant: ParticipantId) -> Arc<str> {

@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+pub mod check;
 mod close;
 pub mod config;
 mod consumer;

@@ -1,65 +1,23 @@
-//! `gtc check`: connects to each participant and proves the preconditions of the guarantee.
+//! `gtc check`: shows what the checks of the library found.
 
-mod data_plane;
+use gtc::Config;
+use gtc::check::{CheckOptions, Finding, Level, check, worst};
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use gtc::kafka::control::{
-    Attempt, Cluster, ConfigResource, ControlClient, ControlError, ControlErrorKind, EndTxnAnswer,
-};
-use gtc::{Config, ParticipantConfig};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
-
-use super::finding::{
-    Finding, Judgement, Level, judge_min_insync, judge_state_log, judge_timeout,
-    judge_transaction_version, judge_unclean_election, worst,
-};
 use crate::args::CheckArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Table};
 
-/// The time-out of the probe, which never opens a transaction.
-const PROBE_TIMEOUT_MS: i32 = 60_000;
-
-/// How long a coordinator may be on its way, and how often it is asked.
-const PATIENCE: Duration = Duration::from_secs(15);
-const PAUSE: Duration = Duration::from_millis(200);
-
 /// Runs `gtc check`.
 pub(crate) async fn run(config: &Config, args: &CheckArgs) -> Result<Exit, Failure> {
-    let group = args
-        .group
-        .clone()
-        .unwrap_or_else(|| crate::config::default_group(config));
-    let mut checks = JoinSet::new();
-    for participant in chosen(config, &args.participant)? {
-        let probe = Probe {
-            participant: participant.clone(),
-            transactional_id: format!("gtc.{}.check", config.id()),
-            group: group.clone(),
-        };
-        checks.spawn(probe.check());
-    }
-    let mut findings: Vec<Finding> = checks.join_all().await.into_iter().flatten().collect();
-    findings.sort_by(|left, right| left.participant.cmp(&right.participant));
+    let mut options = CheckOptions::new().participants(args.participant.iter().cloned());
+    options.group = args.group.clone();
+    let findings = check(config, options).await.map_err(Failure::config)?;
     show(&findings, args.report.json);
     Ok(match worst(&findings) {
         Level::Fail => Exit::Error,
         Level::Warn if args.strict => Exit::Error,
         Level::Warn | Level::Ok => Exit::Done,
     })
-}
-
-fn chosen<'a>(config: &'a Config, names: &[String]) -> Result<Vec<&'a ParticipantConfig>, Failure> {
-    if names.is_empty() {
-        return Ok(config.participants().iter().collect());
-    }
-    names
-        .iter()
-        .map(|name| crate::config::participant(config, name))
-        .collect()
 }
 
 fn show(findings: &[Finding], json: bool) {
@@ -71,251 +29,18 @@ fn show(findings: &[Finding], json: bool) {
         table.row([
             finding.participant.clone(),
             finding.check.to_owned(),
-            finding.level.name().to_owned(),
+            finding.level.as_str().to_owned(),
             finding.detail.clone(),
         ]);
     }
     output::line(&table.render());
     for finding in findings {
         if let Some(remedy) = &finding.remedy {
-            let (level, check) = (finding.level.name(), finding.check);
+            let (level, check) = (finding.level.as_str(), finding.check);
             output::line(&format!(
                 "\n{level}: {} {check}: {remedy}",
                 finding.participant
             ));
         }
-    }
-}
-
-/// What one participant is asked with.
-struct Probe {
-    participant: ParticipantConfig,
-    transactional_id: String,
-    group: String,
-}
-
-impl Probe {
-    async fn check(self) -> Vec<Finding> {
-        let name = self.participant.name().to_owned();
-        let judged = self.judgements().await;
-        judged
-            .into_iter()
-            .map(|(check, judgement)| judgement.of(&name, check))
-            .collect()
-    }
-
-    async fn judgements(&self) -> Vec<(&'static str, Judgement)> {
-        let client = match self.open() {
-            Ok(client) => client,
-            Err(judgement) => return vec![("properties", judgement)],
-        };
-        let cluster = match client.cluster().await {
-            Ok(cluster) => cluster,
-            Err(error) => return vec![judge_connection(&error)],
-        };
-        let mut judged = vec![
-            (
-                "reachable",
-                Judgement::ok(format!("cluster.id {}", cluster.id)),
-            ),
-            (
-                "authentication",
-                Judgement::ok("accepted by the control plane"),
-            ),
-            (
-                "data plane",
-                data_plane::judge_reachable(&self.participant).await,
-            ),
-        ];
-        judged.extend(self.judge_settings(&client, &cluster).await);
-        judged.push(("transaction.version", judge_features(&client).await));
-        judged.push(("transactional ids", self.judge_listing(&client).await));
-        judged.push((
-            "group",
-            data_plane::judge_group(&self.participant, &self.group).await,
-        ));
-        judged
-    }
-
-    fn open(&self) -> Result<ControlClient, Judgement> {
-        let properties = self.participant.kafka_properties();
-        let opened = properties
-            .map_err(|error| error.to_string())
-            .and_then(|found| ControlClient::open(&found).map_err(|error| error.to_string()));
-        opened
-            .map_err(|detail| Judgement::fail(detail, "correct the properties of the participant"))
-    }
-
-    async fn judge_settings(
-        &self,
-        client: &ControlClient,
-        cluster: &Cluster,
-    ) -> Vec<(&'static str, Judgement)> {
-        let settings = match Settings::read(client, cluster).await {
-            Ok(settings) => settings,
-            Err(error) => {
-                let remedy = "allow DescribeConfigs on the cluster";
-                return vec![(
-                    "broker settings",
-                    Judgement::warn(error.to_string(), remedy),
-                )];
-            }
-        };
-        let ceiling = settings.least("transaction.max.timeout.ms");
-        let timeout_ms = self.participant.resolve_timeout_ms(ceiling);
-        let state_log = judge_state_log(
-            settings.least("transaction.state.log.replication.factor"),
-            settings.least("transaction.state.log.min.isr"),
-        );
-        let min_insync = judge_min_insync(
-            settings.least("default.replication.factor"),
-            settings.least("min.insync.replicas"),
-        );
-        let unclean = settings.worst("unclean.leader.election.enable", "true");
-        vec![
-            (
-                "transaction time-out",
-                judge_timeout(i64::from(timeout_ms), ceiling),
-            ),
-            ("unclean election", judge_unclean_election(unclean)),
-            ("transaction state", state_log),
-            ("min.insync.replicas", min_insync),
-        ]
-    }
-
-    /// A listing counts only if it shows an id that was initialised just before (R8).
-    async fn judge_listing(&self, client: &ControlClient) -> Judgement {
-        const REMEDY: &str =
-            "allow Write and Describe on the transactional ids with the prefix `gtc.`";
-        let id = self.transactional_id.as_str();
-        match initialise(client, id).await {
-            Attempt::Answered(answer) if answer.code == 0 => {}
-            Attempt::Answered(answer) => {
-                return Judgement::fail(format!("initialising {id} was answered {answer}"), REMEDY);
-            }
-            Attempt::NoAnswer(error) | Attempt::NotSent(error) => {
-                return Judgement::fail(error.to_string(), REMEDY);
-            }
-        }
-        let listing = client.list_transactions(id).await;
-        let shows = listing
-            .transactions
-            .iter()
-            .any(|listed| *listed.transactional_id == *id);
-        match (shows, listing.complete) {
-            (true, true) => Judgement::ok("a listing shows an id just initialised"),
-            (true, false) => Judgement::fail(
-                "not every broker answered the listing",
-                "start all brokers: what cannot be listed is not presumed aborted",
-            ),
-            (false, _) => Judgement::fail(
-                format!("{id} was initialised, and a listing hides it"),
-                REMEDY,
-            ),
-        }
-    }
-}
-
-/// Tries again while the coordinator of the id is on its way; nobody else uses it, so that a repeat
-/// is harmless.
-async fn initialise(client: &ControlClient, id: &str) -> Attempt<EndTxnAnswer> {
-    const ON_ITS_WAY: [i16; 4] = [14, 15, 16, 51];
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let attempt = client.init_producer_id(id, PROBE_TIMEOUT_MS).await;
-        match &attempt {
-            Attempt::Answered(answer)
-                if ON_ITS_WAY.contains(&answer.code) && Instant::now() < deadline =>
-            {
-                sleep(PAUSE).await;
-            }
-            _ => return attempt,
-        }
-    }
-}
-
-fn judge_connection(error: &ControlError) -> (&'static str, Judgement) {
-    // The text of a control error ends with its own remedy.
-    let text = error.to_string();
-    let (detail, remedy) = text
-        .rsplit_once("; ")
-        .unwrap_or((&text, "see the broker's log"));
-    let check = match error.kind() {
-        ControlErrorKind::Authentication => "authentication",
-        _ => "reachable",
-    };
-    (check, Judgement::fail(detail, remedy))
-}
-
-async fn judge_features(client: &ControlClient) -> Judgement {
-    match client.finalized_features().await {
-        Ok(features) => judge_transaction_version(features.transaction_version()),
-        Err(error) => Judgement::fail(
-            error.to_string(),
-            "use brokers of Apache Kafka 3.0 or newer",
-        ),
-    }
-}
-
-/// The settings of all brokers.
-struct Settings(Vec<BTreeMap<String, String>>);
-
-impl Settings {
-    async fn read(client: &ControlClient, cluster: &Cluster) -> Result<Self, ControlError> {
-        let mut all = Vec::new();
-        for broker in &cluster.brokers {
-            all.push(
-                client
-                    .describe_configs(&ConfigResource::Broker(broker.id))
-                    .await?,
-            );
-        }
-        Ok(Self(all))
-    }
-
-    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0
-            .iter()
-            .filter_map(move |broker| broker.get(name))
-            .map(String::as_str)
-    }
-
-    /// The least value among the brokers: any of them may be the one that counts.
-    fn least(&self, name: &str) -> Option<i64> {
-        self.values(name)
-            .filter_map(|value| value.parse().ok())
-            .min()
-    }
-
-    /// `bad` where one broker has it, else what one of them has.
-    fn worst<'a>(&'a self, name: &'a str, bad: &str) -> Option<&'a str> {
-        self.values(name)
-            .find(|value| *value == bad)
-            .or_else(|| self.values(name).next())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_broker_that_differs_decides() {
-        let broker = |ceiling: &str, unclean: &str| {
-            BTreeMap::from([
-                ("transaction.max.timeout.ms".to_owned(), ceiling.to_owned()),
-                (
-                    "unclean.leader.election.enable".to_owned(),
-                    unclean.to_owned(),
-                ),
-            ])
-        };
-        let settings = Settings(vec![broker("9000", "false"), broker("1000", "true")]);
-        assert_eq!(settings.least("transaction.max.timeout.ms"), Some(1000));
-        assert_eq!(
-            settings.worst("unclean.leader.election.enable", "true"),
-            Some("true")
-        );
-        assert_eq!(settings.least("absent"), None);
     }
 }

@@ -1,13 +1,13 @@
-//! What `gtc check` asks through librdkafka, which the records go through.
+//! What a check asks through librdkafka, which the records go through.
 
 use std::time::Duration;
 
-use gtc::ParticipantConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{ClientConfig, TopicPartitionList};
 
-use super::Judgement;
+use super::finding::Judgement;
+use crate::config::ParticipantConfig;
 
 /// How long each question may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -95,7 +95,7 @@ fn with_consumer(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Level;
+    use super::super::finding::Level;
     use super::*;
 
     #[test]

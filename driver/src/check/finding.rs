@@ -1,13 +1,13 @@
-//! What `gtc check` finds, and how it judges what a cluster told: pure functions.
+//! What a check finds, and how it judges what a cluster told: pure functions.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
 /// How good a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
+pub enum Level {
     /// The precondition is met.
     Ok,
     /// The guarantee holds, with a drawback.
@@ -17,8 +17,9 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// As reports show it.
-    pub(crate) fn name(self) -> &'static str {
+    /// The name in every language.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warn => "warn",
@@ -29,17 +30,18 @@ impl Level {
 
 /// One precondition on one participant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
+#[non_exhaustive]
+pub struct Finding {
     /// The participant.
-    pub(crate) participant: String,
+    pub participant: String,
     /// The precondition.
-    pub(crate) check: &'static str,
+    pub check: &'static str,
     /// How good it is.
-    pub(crate) level: Level,
+    pub level: Level,
     /// What was seen.
-    pub(crate) detail: String,
+    pub detail: String,
     /// What to do about it, where something is to be done.
-    pub(crate) remedy: Option<String>,
+    pub remedy: Option<String>,
 }
 
 /// What was seen and how good it is, before the participant is known.
@@ -208,7 +210,8 @@ fn not_shown(setting: &str) -> Judgement {
 }
 
 /// The worst level of all findings.
-pub(crate) fn worst(findings: &[Finding]) -> Level {
+#[must_use]
+pub fn worst(findings: &[Finding]) -> Level {
     findings
         .iter()
         .map(|finding| finding.level)
