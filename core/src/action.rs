@@ -20,7 +20,7 @@ pub enum Durability {
 }
 
 /// Who writes a branch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Writer {
     /// A managed producer of the pool.
     Slot(SlotId),
@@ -29,7 +29,7 @@ pub enum Writer {
 }
 
 /// One thing to do. The answering response is named with each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Action {
     /// Append records, in the order of the actions. `Appended` when durable, or `AppendFailed`.
@@ -193,7 +193,7 @@ pub enum WaitReason {
 }
 
 /// One output of the core.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Do this.
     Action(ActionId, Action),

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::config::Backoff;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): enough for jitter, and the same in every language.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Jitter(u64);
 
 impl Jitter {

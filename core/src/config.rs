@@ -8,7 +8,7 @@ use core::time::Duration;
 use crate::identity::LogId;
 
 /// Retry delays: doubled from `initial` to `max`, then spread by a jitter of up to a half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Backoff {
     /// The first delay.
     pub initial: Duration,
@@ -26,7 +26,7 @@ impl Default for Backoff {
 }
 
 /// One participant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParticipantConfig {
     /// Its name: letters, digits, `-` and `_`.
     pub name: String,
@@ -41,7 +41,7 @@ pub struct ParticipantConfig {
 }
 
 /// Limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Transactions that are not ended yet.
     pub transactions_max: usize,
@@ -83,7 +83,7 @@ impl Default for Limits {
 }
 
 /// The configuration of one coordinator.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     /// The coordinator's id: letters, digits, `-` and `_`.
     pub coordinator: String,
@@ -100,7 +100,7 @@ pub struct Config {
 }
 
 /// A configuration that cannot work.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConfigError(pub String);
 
 impl fmt::Display for ConfigError {

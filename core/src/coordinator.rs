@@ -3,6 +3,8 @@
 mod abort;
 mod acknowledge;
 mod complete;
+#[cfg(feature = "explore")]
+mod explore;
 mod invariants;
 mod journal;
 mod operator;
@@ -37,7 +39,7 @@ use state::{BranchAt, Participant, Transaction};
 pub use views::{Counters, SlotCounts};
 
 /// What an action was for; its response is given to that.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Pending {
     Append(ActionId),
     Checkpoint,
@@ -57,7 +59,7 @@ enum Pending {
 }
 
 /// The coordinator's own state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     /// The incarnation record is not durable yet.
     Starting,
@@ -70,7 +72,7 @@ enum Phase {
 }
 
 /// The coordinator of global transactions. See the crate's page for the calling contract.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordinator {
     config: Config,
     ledger: Ledger,

@@ -13,7 +13,7 @@ use crate::identity::{BranchIdentity, ProducerIdentity, VersionClass};
 use crate::request::Decision;
 
 /// What to do next for a branch that is being ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     /// The managed producer's own call.
     ByWriter,
@@ -26,7 +26,7 @@ pub(crate) enum Step {
 }
 
 /// On what ground a branch is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Ground {
     /// The decision of a two-phase transaction, or an abort that its coordinator decided.
     Decided,
@@ -37,7 +37,7 @@ pub(crate) enum Ground {
 }
 
 /// What an answer means for a branch that is being ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
     /// Do this at once.
     Go(Step),
@@ -54,7 +54,7 @@ pub(crate) enum Verdict {
 }
 
 /// A branch that is being ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ending {
     pub(crate) decision: Decision,
     pub(crate) ground: Ground,
@@ -81,7 +81,7 @@ pub(crate) struct Ending {
 }
 
 /// Where a branch stands by a description of its transactional.id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Standing {
     Open,
     Committed,

@@ -10,7 +10,7 @@ use crate::identity::{ParticipantId, SlotId, TransactionId};
 use crate::request::Decision;
 
 /// Why a global transaction aborted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AbortReason {
     /// The caller asked for it.
@@ -85,7 +85,7 @@ pub enum HeuristicKind {
 }
 
 /// One heuristic branch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeuristicBranch {
     /// The participant's name.
     pub participant: String,
@@ -96,7 +96,7 @@ pub struct HeuristicBranch {
 }
 
 /// The outcome of a global transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
     /// Every branch committed.
@@ -115,7 +115,7 @@ pub enum Outcome {
 }
 
 /// Why a request or an enlistment was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
     /// No such transaction here, or it has ended.
@@ -149,7 +149,7 @@ pub enum Reuse {
 }
 
 /// Why a coordinator stopped for good.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
     /// An append failed or was not answered (R11).
@@ -163,7 +163,7 @@ pub enum StopReason {
 }
 
 /// The state of a participant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParticipantStatus {
     /// Being connected to and listed.
@@ -177,7 +177,7 @@ pub enum ParticipantStatus {
 }
 
 /// An open branch that another log left under this coordinator's id (R12).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ForeignBranch {
     /// The participant's name.
     pub participant: String,
@@ -188,7 +188,7 @@ pub struct ForeignBranch {
 }
 
 /// An event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
     /// The new incarnation is durable: work may begin.
@@ -280,7 +280,7 @@ pub enum TransactionState {
 }
 
 /// One branch of a [`TransactionView`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BranchView {
     /// The participant's name.
     pub participant: String,
@@ -293,7 +293,7 @@ pub struct BranchView {
 }
 
 /// A transaction as operators see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TransactionView {
     /// Its id.
     pub id: TransactionId,

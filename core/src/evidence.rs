@@ -28,7 +28,7 @@ pub enum BrokerState {
 }
 
 /// One answer of DescribeTransactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TransactionDescription {
     /// The state.
     pub state: BrokerState,
@@ -41,7 +41,7 @@ pub struct TransactionDescription {
 }
 
 /// The result of asking for the state of a transactional.id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Inquiry {
     /// The broker described it.
     Described(TransactionDescription),
@@ -54,7 +54,7 @@ pub enum Inquiry {
 }
 
 /// The result of one attempt to end a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EndAnswer {
     /// The broker accepted it (error code 0); for a writer's own call: it returned without error.
     Acknowledged,
@@ -67,7 +67,7 @@ pub enum EndAnswer {
 }
 
 /// What a branch's writer counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WriteReport {
     /// Records handed to the producer.
     pub sent: u64,
@@ -88,7 +88,7 @@ pub struct WriteReport {
 }
 
 /// The answer to [`Action::Prepare`](crate::Action::Prepare).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrepareReport {
     /// What the writer counted, once nothing is in flight any more.
     pub writes: WriteReport,
@@ -99,7 +99,7 @@ pub struct PrepareReport {
 }
 
 /// Whether every request that a slot's producer sent has been answered (R3).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SlotCondition {
     /// Proved by the client's own witness.
     Clean,
@@ -108,7 +108,7 @@ pub enum SlotCondition {
 }
 
 /// One transactional.id that a cluster listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListedTransaction {
     /// The transactional.id.
     pub transactional_id: Arc<str>,
@@ -119,7 +119,7 @@ pub struct ListedTransaction {
 }
 
 /// The answer to [`Action::List`](crate::Action::List).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Listing {
     /// All ids with the prefix asked for, in every state.
     pub transactions: Vec<ListedTransaction>,

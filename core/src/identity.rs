@@ -81,7 +81,7 @@ pub struct ProducerIdentity {
 }
 
 /// What identifies one branch for good: with it any process can end it, and check what became of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BranchIdentity {
     /// The transactional.id that the branch was written under.
     pub transactional_id: Arc<str>,
@@ -96,7 +96,7 @@ pub struct BranchIdentity {
 }
 
 /// The parts of a slot's transactional.id, `gtc.<coordinator>.<log id>.<incarnation>.<participant>.<n>` (R6).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SlotName {
     /// The log that made it.
     pub log_id: LogId,

@@ -34,14 +34,14 @@ pub enum KnownOutcome {
 }
 
 /// An own producer's branch without a decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct OwnEntry {
     pub(crate) producer: ProducerIdentity,
     pub(crate) version_class: VersionClass,
 }
 
 /// The slot names of one participant and incarnation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Names {
     /// Numbers below this were made known.
     pub(crate) until: u32,
@@ -50,14 +50,14 @@ pub(crate) struct Names {
 }
 
 /// A heuristic branch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HeuristicEntry {
     pub(crate) kind: HeuristicKind,
     pub(crate) detail: Arc<str>,
 }
 
 /// A transaction that is not completed, or not forgotten.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct OpenEntry {
     pub(crate) decision: Option<Decision>,
     pub(crate) key: Option<Arc<[u8]>>,
@@ -70,7 +70,7 @@ pub(crate) struct OpenEntry {
 }
 
 /// A transaction that ended as decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct EndedEntry {
     decision: Decision,
     key: Option<Arc<[u8]>>,
@@ -78,7 +78,7 @@ struct EndedEntry {
 }
 
 /// What the records of a log say, applied in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ledger {
     pub(crate) incarnation: Incarnation,
     started_unix_ms: u64,

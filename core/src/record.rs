@@ -15,7 +15,7 @@ use crate::request::Decision;
 pub const RECORD_VERSION: u8 = 1;
 
 /// A branch named by a commit decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DecidedBranch {
     /// The participant's name.
     pub participant: Arc<str>,
@@ -26,7 +26,7 @@ pub struct DecidedBranch {
 }
 
 /// One record of the decision log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Record {
     /// A start of the coordinator (R13).
@@ -139,7 +139,7 @@ pub enum Record {
 }
 
 /// Bytes that are not a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RecordError {
     /// Fewer bytes than a record has.

@@ -17,7 +17,7 @@ pub enum Decision {
 }
 
 /// When a commit is reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CommitReturn {
     /// When every branch has acknowledged.
     #[default]
@@ -27,7 +27,7 @@ pub enum CommitReturn {
 }
 
 /// A request. What it leads to arrives as an [`Event`](crate::Event), unless noted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Request {
     /// Begin a global transaction. Answered at once by [`Accepted::Begun`].
@@ -102,7 +102,7 @@ pub enum Request {
 }
 
 /// The immediate answer to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Accepted {
     /// A transaction began.
     Begun(TransactionId),

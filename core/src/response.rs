@@ -6,7 +6,7 @@ use crate::evidence::{EndAnswer, Inquiry, Listing, PrepareReport, SlotCondition}
 use crate::identity::ProducerIdentity;
 
 /// Why an append did not succeed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AppendFailure {
     /// Provably nothing was written (no space): the record does not exist.
     Refused(String),
@@ -17,7 +17,7 @@ pub enum AppendFailure {
 }
 
 /// Why a slot did not open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SlotFailure {
     /// The time-out asked for is above the cluster's ceiling.
     pub timeout_above_ceiling: bool,
@@ -26,7 +26,7 @@ pub struct SlotFailure {
 }
 
 /// The answer to [`Action::Connect`](crate::Action::Connect).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectReport {
     /// The cluster.id.
     pub cluster_id: String,
@@ -37,7 +37,7 @@ pub struct ConnectReport {
 }
 
 /// A response; its [`ActionId`](crate::ActionId) says to which action.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Response {
     /// `Append`, `Checkpoint`: durable.

@@ -49,7 +49,7 @@ impl fmt::Display for Time {
 }
 
 /// Both clocks at one moment: the monotonic one decides, the wall clock only dates records for people.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Now {
     /// The monotonic instant.
     pub monotonic: Time,

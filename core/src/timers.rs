@@ -7,7 +7,7 @@ use crate::identity::{ParticipantId, TransactionId};
 use crate::time::Time;
 
 /// What a timer is for. At most one of each is set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Timer {
     /// A transaction must be decided, or its caller be told that it is in doubt.
     Deadline(TransactionId),
@@ -39,7 +39,7 @@ impl Timer {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Timers {
     order: BTreeSet<(Time, Timer)>,
     at: BTreeMap<Timer, Time>,
@@ -77,6 +77,14 @@ impl Timers {
     /// The next instant at which a timer is due, and why.
     pub(crate) fn next(&self) -> Option<(Time, WaitReason)> {
         self.order.first().map(|(at, timer)| (*at, timer.reason()))
+    }
+}
+
+#[cfg(feature = "explore")]
+impl Timers {
+    /// The timers that are set.
+    pub(crate) fn all(&self) -> alloc::vec::Vec<Timer> {
+        self.at.keys().copied().collect()
     }
 }
 

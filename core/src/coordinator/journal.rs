@@ -16,7 +16,7 @@ use crate::time::Now;
 use crate::timers::Timer;
 
 /// What waits for a record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Purpose {
     Started,
     Bound(ParticipantId),
@@ -34,7 +34,7 @@ pub(super) enum Purpose {
 }
 
 /// One append under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct UnderWay {
     id: ActionId,
     records: Vec<Record>,
@@ -44,13 +44,28 @@ struct UnderWay {
 
 /// The appends under way, and those held back while a checkpoint is due: it may only be taken when nothing
 /// is under way, because an append under way may still turn out to have been refused.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Journal {
     bytes_since_checkpoint: u64,
     checkpointing: bool,
     queue: VecDeque<(Vec<Record>, Durability, Purpose)>,
     /// In the order of the log, in which their records are taken in, whatever the order of the responses.
     under_way: VecDeque<UnderWay>,
+}
+
+#[cfg(feature = "explore")]
+impl Journal {
+    /// A checkpoint is due after any record, or never.
+    pub(super) const fn level(&mut self) {
+        self.bytes_since_checkpoint = 0;
+    }
+
+    pub(super) fn number(&mut self, numbers: &alloc::collections::BTreeMap<ActionId, ActionId>) {
+        for append in &mut self.under_way {
+            // One that is answered and waits for those before it has no number any more.
+            append.id = numbers.get(&append.id).copied().unwrap_or(ActionId(0));
+        }
+    }
 }
 
 impl Coordinator {

@@ -19,7 +19,7 @@ use crate::time::Time;
 pub(super) type BranchAt = (TransactionId, usize);
 
 /// A global transaction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Transaction {
     pub(super) key: Option<Arc<[u8]>>,
     pub(super) unix_ms: u64,
@@ -28,7 +28,7 @@ pub(super) struct Transaction {
 }
 
 /// Active -> Preparing -> Deciding -> Completing -> Recording -> gone; Active and Preparing may abort.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum State {
     Active(Active),
     Preparing(Preparing),
@@ -38,18 +38,18 @@ pub(super) enum State {
     Recording(Decision),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Active {
     /// When the transaction's own time-out passes.
     pub(super) expires: Option<Time>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Preparing {
     pub(super) report: CommitReturn,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Completing {
     pub(super) decision: Decision,
     pub(super) ground: Ground,
@@ -60,7 +60,7 @@ pub(super) struct Completing {
 }
 
 /// One branch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Branch {
     /// `None`: the log names a participant that is not configured any more.
     pub(super) participant: Option<ParticipantId>,
@@ -76,7 +76,7 @@ pub(super) struct Branch {
     pub(super) spent: Option<ProducerIdentity>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum BranchWriter {
     /// Not leased yet.
     Waiting,
@@ -88,14 +88,14 @@ pub(super) enum BranchWriter {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OwnWriter {
     pub(super) class: VersionClass,
     /// Its state when it was enlisted; `None` until then.
     pub(super) baseline: Option<TransactionDescription>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum BranchState {
     /// Waits for a slot, or for an earlier branch of the same own producer.
     Leasing,
@@ -148,14 +148,14 @@ impl BranchState {
 }
 
 /// One slot of a pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Slot {
     pub(super) name: Arc<str>,
     pub(super) producer: Option<ProducerIdentity>,
     pub(super) state: SlotState,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SlotState {
     Opening,
     Free {
@@ -172,7 +172,7 @@ pub(super) enum SlotState {
 }
 
 /// The slots of one participant.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pool {
     pub(super) slots: BTreeMap<SlotId, Slot>,
     /// In the order in which they became free: leased in rotation.
@@ -189,7 +189,7 @@ pub(super) struct Pool {
 }
 
 /// Where a participant stands in the cycle that proves its preconditions; run at the start and at every sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cycle {
     Waiting,
     Connecting,
@@ -200,7 +200,7 @@ pub(super) enum Cycle {
 }
 
 /// One participant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Participant {
     pub(super) name: Arc<str>,
     pub(super) status: ParticipantStatus,

@@ -13,7 +13,7 @@ use crate::ledger::{KnownOutcome, Ledger};
 use crate::request::Decision;
 
 /// Counts since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Counters {
     /// Transactions begun.
@@ -47,7 +47,7 @@ pub struct Counters {
 }
 
 /// The slots of one participant, counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SlotCounts {
     /// All instances, those being opened and closed too.
     pub open: usize,

@@ -9,7 +9,7 @@ use gtc_core::{
 };
 
 /// What a broker transaction was opened for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag {
     /// The global transaction.
     pub transaction: TransactionId,
@@ -22,7 +22,7 @@ pub struct Tag {
 }
 
 /// What became of a tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     Open,
     Committed,
@@ -30,7 +30,7 @@ pub enum Fate {
 }
 
 /// A request that changes something.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     Init {
         id: Arc<str>,
@@ -70,13 +70,13 @@ impl Call {
 }
 
 /// The answer to a [`Call`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     Done(ProducerIdentity),
     Code(i16),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
     producer: ProducerIdentity,
     state: BrokerState,
@@ -87,6 +87,7 @@ struct Entry {
 }
 
 /// One cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Broker {
     pub up: bool,
     pub transaction_version: i16,
