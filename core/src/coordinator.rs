@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 
 use crate::action::{Action, Output, WaitReason};
 use crate::backoff::Jitter;
+use crate::broken::{Broken, Rules};
 use crate::config::{Config, ConfigError};
 use crate::event::{Event, ForeignBranch, Refusal, StopReason};
 use crate::identity::{ActionId, Incarnation, ParticipantId, SlotId, TransactionId};
@@ -96,6 +97,7 @@ pub struct Coordinator {
     settling: Vec<(ParticipantId, Arc<str>)>,
     foreign: BTreeMap<(ParticipantId, Arc<str>), ForeignBranch>,
     counters: Counters,
+    rules: Rules,
 }
 
 impl Coordinator {
@@ -103,7 +105,30 @@ impl Coordinator {
     ///
     /// # Errors
     /// [`ConfigError`] for names, numbers or limits that cannot work.
-    pub fn new(config: Config, mut ledger: Ledger, now: Now) -> Result<Self, ConfigError> {
+    pub fn new(config: Config, ledger: Ledger, now: Now) -> Result<Self, ConfigError> {
+        Self::with_rules(config, ledger, now, Rules::default())
+    }
+
+    /// A coordinator that leaves a rule out, for the tests that must notice it.
+    ///
+    /// # Errors
+    /// As [`Coordinator::new`].
+    #[cfg(feature = "broken")]
+    pub fn with_broken(
+        config: Config,
+        ledger: Ledger,
+        now: Now,
+        rule: Broken,
+    ) -> Result<Self, ConfigError> {
+        Self::with_rules(config, ledger, now, Rules::without(rule))
+    }
+
+    fn with_rules(
+        config: Config,
+        mut ledger: Ledger,
+        now: Now,
+        rules: Rules,
+    ) -> Result<Self, ConfigError> {
         validate(&config)?;
         ledger.set_outcomes_max(config.limits.outcomes_max);
         let incarnation = ledger.incarnation.0.checked_add(1).map(Incarnation);
@@ -133,6 +158,7 @@ impl Coordinator {
             settling: Vec::new(),
             foreign: BTreeMap::new(),
             counters: Counters::default(),
+            rules,
         };
         coordinator.append_started(now);
         Ok(coordinator)
@@ -201,7 +227,12 @@ impl Coordinator {
             self.counters.late_responses += 1;
             return;
         }
-        match self.pending.remove(&id) {
+        let pending = if self.rules.lack(Broken::AnsweredTwice) {
+            self.pending.get(&id).cloned()
+        } else {
+            self.pending.remove(&id)
+        };
+        match pending {
             Some(pending) => self.dispatch_response(pending, response, now),
             None => self.counters.late_responses += 1,
         }

@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
+use crate::broken::{Broken, Rules};
 use crate::event::HeuristicKind;
 use crate::evidence::{BrokerState, EndAnswer, Inquiry, TransactionDescription};
 use crate::identity::{BranchIdentity, ProducerIdentity, VersionClass};
@@ -78,6 +79,7 @@ pub(crate) struct Ending {
     pub(crate) stranger: bool,
     /// The last error, for people.
     pub(crate) detail: Option<String>,
+    pub(crate) rules: Rules,
 }
 
 /// Where a branch stands by a description of its transactional.id.
@@ -107,10 +109,13 @@ fn taken_over(writer: ProducerIdentity, found: &TransactionDescription) -> bool 
     found.producer != writer && !(aborted && found.producer.producer_id == writer.producer_id)
 }
 
-fn standing(branch: &BranchIdentity, found: &TransactionDescription) -> Standing {
+fn standing(branch: &BranchIdentity, found: &TransactionDescription, rules: Rules) -> Standing {
     let same = found.producer == branch.producer;
-    let moved = follows(branch.producer, found.producer);
-    if branch.start_time_ms >= 0 && found.start_time_ms != branch.start_time_ms {
+    let rolled = branch.producer.producer_id != found.producer.producer_id;
+    let moved =
+        follows(branch.producer, found.producer) && !(rolled && rules.lack(Broken::RollOver));
+    let dated = branch.start_time_ms >= 0 && !rules.lack(Broken::R9StartTime);
+    if dated && found.start_time_ms != branch.start_time_ms {
         return Standing::Other;
     }
     match found.state {
@@ -161,6 +166,7 @@ impl Ending {
             spoiled: false,
             stranger: false,
             detail: None,
+            rules: Rules::default(),
         }
     }
 
@@ -202,7 +208,8 @@ impl Ending {
         // described nobody knows whether anything was.
         let described = self.identity.as_ref().is_some_and(|b| b.start_time_ms >= 0);
         let moves = self.class == VersionClass::V2 && described;
-        !moves && (self.spoiled || self.failed > 0 || self.sent > 1)
+        let kept = moves || self.rules.lack(Broken::R3Spend);
+        !kept && (self.spoiled || self.failed > 0 || self.sent > 1)
     }
 
     pub(crate) const fn starting_with(mut self, step: Step) -> Self {
@@ -229,7 +236,12 @@ impl Ending {
         }
         let again = Self::first_step_without_writer(self.class);
         match answer {
-            EndAnswer::Acknowledged if self.class == VersionClass::V1 => Verdict::Go(Step::Confirm),
+            EndAnswer::Code(_) if self.rules.lack(Broken::CodesSucceed) => Verdict::Finished,
+            EndAnswer::Acknowledged
+                if self.class == VersionClass::V1 && !self.rules.lack(Broken::R17Confirm) =>
+            {
+                Verdict::Go(Step::Confirm)
+            }
             EndAnswer::Acknowledged => Verdict::Finished,
             EndAnswer::Code(
                 found @ (code::INVALID_PRODUCER_EPOCH
@@ -248,6 +260,10 @@ impl Ending {
     fn on_writer_answer(&mut self, answer: &EndAnswer) -> Verdict {
         let why = match answer {
             EndAnswer::Acknowledged => return Verdict::Finished,
+            _ if self.rules.lack(Broken::WriterSucceeds) => return Verdict::Finished,
+            _ if self.ground == Ground::OnePhase && self.rules.lack(Broken::OnePhaseAborted) => {
+                return Verdict::BrokerAborted;
+            }
             EndAnswer::Code(found) => format!("the producer's own call failed with {found}"),
             EndAnswer::NoAnswer(why) | EndAnswer::NotSent(why) => why.clone(),
         };
@@ -284,14 +300,15 @@ impl Ending {
         let standing = if self.before_ms == Some(found.start_time_ms) {
             Standing::Other
         } else {
-            standing(identity, found)
+            standing(identity, found, self.rules)
         };
         self.on_standing(standing, &detail)
     }
 
     /// An abort before anything was described: what the slot's producer has open is this branch.
     fn on_unidentified(&mut self, found: &TransactionDescription) -> Verdict {
-        if self.producer.is_some_and(|own| own != found.producer) {
+        let strange = self.producer.is_some_and(|own| own != found.producer);
+        if strange && !self.rules.lack(Broken::R7Stranger) {
             // A stranger holds the name: what it opened is not ours to end.
             return Verdict::Finished;
         }

@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::broken::{Broken, Rules};
 use crate::event::{HeuristicKind, TransactionState, TransactionView};
 use crate::identity::{BranchIdentity, Incarnation, ProducerIdentity, TransactionId, VersionClass};
 use crate::record::{DecidedBranch, Record, RecordError};
@@ -322,7 +323,7 @@ impl Ledger {
     }
 
     /// The records that lead to this state, for a checkpoint.
-    pub(crate) fn snapshot(&self) -> Vec<Record> {
+    pub(crate) fn snapshot(&self, rules: Rules) -> Vec<Record> {
         let mut records = Vec::new();
         records.push(Record::Started {
             incarnation: self.incarnation,
@@ -335,6 +336,9 @@ impl Ledger {
             });
         }
         for ((participant, incarnation), names) in &self.names {
+            if rules.lack(Broken::R6Checkpoint) && *incarnation < self.incarnation {
+                continue;
+            }
             records.push(Record::Names {
                 incarnation: *incarnation,
                 participant: participant.clone(),
@@ -356,6 +360,9 @@ impl Ledger {
             }
         }
         for (id, entry) in &self.open {
+            if rules.lack(Broken::CheckpointMixed) && !entry.heuristic.is_empty() {
+                continue;
+            }
             entry.snapshot(*id, &mut records);
         }
         records

@@ -26,6 +26,7 @@ extern crate std;
 
 mod action;
 mod backoff;
+mod broken;
 mod config;
 mod coordinator;
 mod ending;
@@ -41,6 +42,8 @@ mod timers;
 mod vote;
 
 pub use action::{Action, Durability, Output, WaitReason, Writer};
+#[cfg(feature = "broken")]
+pub use broken::Broken;
 pub use config::{Backoff, Config, ConfigError, Limits, ParticipantConfig};
 pub use coordinator::{Coordinator, Counters, SlotCounts};
 pub use event::{

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
+use crate::broken::{Broken, Rules};
 use crate::evidence::{BrokerState, Inquiry, PrepareReport, TransactionDescription, WriteReport};
 use crate::identity::{BranchIdentity, ProducerIdentity, VersionClass};
 
@@ -37,38 +38,46 @@ impl Vote {
 }
 
 /// The vote of a branch that a managed producer wrote.
-pub(crate) fn managed(report: &PrepareReport, name: &Arc<str>, expected: ProducerIdentity) -> Vote {
+pub(crate) fn managed(
+    report: &PrepareReport,
+    name: &Arc<str>,
+    expected: ProducerIdentity,
+    rules: Rules,
+) -> Vote {
     if let Some(objection) = taken_over(report, expected) {
         return Vote::No(objection);
     }
-    if let Some(why) = undelivered(&report.writes) {
+    if let Some(why) = undelivered(&report.writes, rules) {
         return Vote::no(why);
     }
     if report.writes.sent == 0 && report.writes.offsets_sent == 0 {
         return Vote::ReadOnly;
     }
-    if report.writer.is_some_and(|writer| writer != expected) {
+    if report.writer.is_some_and(|writer| writer != expected) && !rules.lack(Broken::VoteIdentity) {
         return Vote::no("the producer reports another identity than it was initialised with");
     }
     match described(report) {
-        Ok(found) => ongoing(found, name, expected, VersionClass::V1),
+        Ok(found) if found.state != BrokerState::Ongoing && rules.lack(Broken::VoteReadOnly) => {
+            Vote::ReadOnly
+        }
+        Ok(found) => ongoing((found, name), expected, VersionClass::V1, rules),
         Err(why) => Vote::no(why),
     }
 }
 
-/// The vote of an application's own producer, found at enlisting in the state `baseline`.
+/// The vote of an application's own producer of this class, found at enlisting in the state `baseline`.
 pub(crate) fn own(
     report: &PrepareReport,
     name: &Arc<str>,
-    baseline: &TransactionDescription,
-    class: VersionClass,
+    (baseline, class): (&TransactionDescription, VersionClass),
+    rules: Rules,
 ) -> Vote {
     let writes = &report.writes;
-    if let Some(why) = undelivered(writes) {
+    if let Some(why) = undelivered(writes, rules) {
         return Vote::no(why);
     }
     let unwritten = writes.sent == 0 && writes.offsets_sent == 0;
-    if !writes.stated_delivered && unwritten {
+    if !writes.stated_delivered && unwritten && !rules.lack(Broken::VoteStated) {
         return Vote::no(
             "the application did not say that everything it wrote was delivered: count its \
              deliveries, or state delivered before commit",
@@ -76,20 +85,24 @@ pub(crate) fn own(
     }
     match described(report) {
         Ok(found) if found == baseline && unwritten => Vote::ReadOnly,
-        Ok(found) => ongoing(found, name, baseline.producer, class),
+        Ok(_) if unwritten && rules.lack(Broken::VoteOwnReadOnly) => Vote::ReadOnly,
+        Ok(found) => ongoing((found, name), baseline.producer, class, rules),
         Err(why) => Vote::no(why),
     }
 }
 
-fn undelivered(writes: &WriteReport) -> Option<String> {
+fn undelivered(writes: &WriteReport, rules: Rules) -> Option<String> {
     if writes.fenced {
         return Some(why_or(writes, "the producer is fenced"));
+    }
+    if rules.lack(Broken::VoteDeliveries) {
+        return None;
     }
     if writes.failed > 0 {
         let count = writes.failed;
         return Some(why_or(writes, &format!("{count} deliveries failed")));
     }
-    if writes.offsets_failed > 0 {
+    if writes.offsets_failed > 0 && !rules.lack(Broken::VoteOffsets) {
         return Some(why_or(writes, "sending offsets failed"));
     }
     (writes.delivered != writes.sent)
@@ -114,18 +127,19 @@ fn described(report: &PrepareReport) -> Result<&TransactionDescription, String> 
 }
 
 fn ongoing(
-    found: &TransactionDescription,
-    name: &Arc<str>,
+    (found, name): (&TransactionDescription, &Arc<str>),
     expected: ProducerIdentity,
     class: VersionClass,
+    rules: Rules,
 ) -> Vote {
-    if found.state != BrokerState::Ongoing || found.start_time_ms < 0 {
+    let open = found.state == BrokerState::Ongoing && found.start_time_ms >= 0;
+    if !open && !rules.lack(Broken::VoteOngoing) {
         return Vote::no(format!(
             "the broker says {:?} instead of Ongoing",
             found.state
         ));
     }
-    if found.producer != expected {
+    if found.producer != expected && !rules.lack(Broken::VoteIdentity) {
         return Vote::no(format!(
             "the broker has producer {}/{} open, not the writer's {}/{}",
             found.producer.producer_id, found.producer.epoch, expected.producer_id, expected.epoch
@@ -136,7 +150,11 @@ fn ongoing(
         producer: found.producer,
         start_time_ms: found.start_time_ms,
         timeout_ms: found.timeout_ms,
-        version_class: class,
+        version_class: if rules.lack(Broken::ClassMixed) {
+            VersionClass::V1
+        } else {
+            class
+        },
     })
 }
 

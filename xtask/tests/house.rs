@@ -41,6 +41,8 @@ struct Package {
     dir: PathBuf,
     targets: Vec<(String, PathBuf)>,
     dependencies: Vec<(String, bool)>,
+    /// What it switches on in its dependencies, and by default in itself.
+    features_on: Vec<String>,
 }
 
 fn packages() -> Vec<Package> {
@@ -81,7 +83,21 @@ fn package(value: &Value) -> Package {
         dependencies: array(value, "dependencies")
             .map(|dependency| (text(dependency, "name"), dependency["kind"] == "dev"))
             .collect(),
+        features_on: features_on(value),
     }
+}
+
+fn features_on(package: &Value) -> Vec<String> {
+    let requested = array(package, "dependencies").flat_map(|dependency| {
+        let features = array(dependency, "features");
+        features.map(|feature| feature.as_str().unwrap())
+    });
+    let default = package["features"]["default"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|feature| feature.as_str().unwrap());
+    requested.chain(default).map(str::to_string).collect()
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
@@ -156,6 +172,21 @@ fn the_core_needs_nothing_but_its_checksum() {
         .map(|(name, _)| name.as_str())
         .collect();
     assert_eq!(product, CORE_DEPENDENCIES);
+}
+
+/// Rules can be left out in builds that ask for it by `--features broken`, and in no other.
+#[test]
+fn no_crate_leaves_a_safety_rule_out() {
+    let packages = packages();
+    for package in &packages {
+        let broken = |feature: &&String| feature.ends_with("broken");
+        let found = package.features_on.iter().find(broken);
+        assert!(found.is_none(), "{} switches {found:?} on", package.name);
+    }
+    let some = packages
+        .iter()
+        .any(|package| !package.features_on.is_empty());
+    assert!(some, "cargo metadata shows no features");
 }
 
 #[test]

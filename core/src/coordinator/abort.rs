@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 
 use super::Coordinator;
 use super::state::{Branch, BranchAt, BranchState, BranchWriter, Completing, State, Transaction};
+use crate::broken::Broken;
 use crate::ending::{Ending, Ground, Step};
 use crate::event::{AbortReason, Event, Outcome, Refusal};
 use crate::identity::{
@@ -26,6 +27,10 @@ impl Coordinator {
             .ok_or(Refusal::UnknownTransaction(id))?;
         match &transaction.state {
             State::Active(_) | State::Preparing(_) => {
+                self.begin_abort(id, AbortReason::Requested(reason), now);
+                Ok(Accepted::Pending)
+            }
+            State::Deciding(_) if self.rules.lack(Broken::DecisionReversed) => {
                 self.begin_abort(id, AbortReason::Requested(reason), now);
                 Ok(Accepted::Pending)
             }
@@ -76,7 +81,8 @@ impl Coordinator {
         };
         let branch = &mut transaction.branches[index];
         // A no may come from a failed delivery, a time-out or a fence: the slot is not used again (R3).
-        let refused = matches!(branch.state, BranchState::Refused);
+        let refused = matches!(branch.state, BranchState::Refused)
+            && !self.rules.lack(Broken::R3FailedDelivery);
         let identity = match &branch.state {
             BranchState::Leasing | BranchState::Inspecting { .. } => {
                 let participant = branch.participant;
@@ -149,6 +155,7 @@ impl Coordinator {
             State::Active(active) if active.expires.is_some_and(|at| at <= now.monotonic) => {
                 self.begin_abort(id, AbortReason::TimedOut, now);
             }
+            State::Preparing(_) if self.rules.lack(Broken::R14Deadline) => {}
             State::Active(_) | State::Preparing(_) => {
                 let participant = transaction.branches.first().map(|b| b.name.to_string());
                 let participant = self
@@ -163,7 +170,11 @@ impl Coordinator {
                 completing.told = true;
                 let detail = transaction.unfinished_detail();
                 self.counters.in_doubt += 1;
-                let outcome = Outcome::InDoubt(detail);
+                let outcome = if self.rules.lack(Broken::DoubtAborted) {
+                    Outcome::Aborted(AbortReason::TimedOut)
+                } else {
+                    Outcome::InDoubt(detail)
+                };
                 self.tell(Event::Ended {
                     transaction: id,
                     outcome,

@@ -6,6 +6,7 @@ use super::Coordinator;
 use super::journal::Purpose;
 use super::state::{Branch, BranchState, State};
 use crate::action::Durability;
+use crate::broken::Broken;
 use crate::ending::{Ground, Step};
 use crate::identity::{ParticipantId, SlotId, TransactionId};
 use crate::record::Record;
@@ -29,7 +30,7 @@ impl Coordinator {
         };
         let decided =
             completing.decision == Decision::Commit && completing.ground == Ground::Decided;
-        if !waits {
+        if !waits || self.rules.lack(Broken::R16Acknowledged) {
             return;
         }
         let mut records = Vec::new();
@@ -57,6 +58,13 @@ impl Coordinator {
         }
     }
 
+    /// Whether branches may be ended there, on this ground, by their identities.
+    pub(super) fn is_ready(&self, p: ParticipantId, ground: Ground) -> bool {
+        let participant = &self.participants[usize::from(p.0)];
+        let presumed = participant.listed && self.rules.lack(Broken::R8Presumed);
+        presumed || participant.is_ready(ground)
+    }
+
     /// Whether a branch of it cannot be ended now, and is tried again later.
     fn waits(&self, id: TransactionId) -> bool {
         self.transactions
@@ -68,10 +76,8 @@ impl Coordinator {
         let BranchState::Ending(ending) = &branch.state else {
             return false;
         };
-        let blocked = |p: ParticipantId| {
-            let participant = &self.participants[usize::from(p.0)];
-            ending.step != Step::ByWriter && !participant.is_ready(ending.ground)
-        };
+        let blocked =
+            |p: ParticipantId| ending.step != Step::ByWriter && !self.is_ready(p, ending.ground);
         ending.failed > 0 || branch.participant.is_none_or(blocked)
     }
 

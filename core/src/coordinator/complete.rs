@@ -6,9 +6,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::journal::Purpose;
+use super::start::FENCE_TIMEOUT_MS;
 use super::state::{Branch, BranchAt, BranchState, BranchWriter, State};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
+use crate::broken::Broken;
 use crate::ending::{Ending, Ground, Step, Verdict};
 use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome, Reuse};
 use crate::evidence::{EndAnswer, Inquiry};
@@ -56,8 +58,20 @@ impl Coordinator {
             };
             return self.act(action, Pending::EndBranch(at));
         }
-        if !self.participants[usize::from(p.0)].is_ready(ending.ground) {
+        if !self.is_ready(p, ending.ground) {
             return self.participant_mut(p).blocked.push(at);
+        }
+        let init = branch.writer == (BranchWriter::Gone { own: true })
+            && ending.ground == Ground::Presumed
+            && self.rules.lack(Broken::R5Init);
+        if init {
+            let action = Action::Fence {
+                participant: p,
+                transactional_id: ending.transactional_id.clone(),
+                timeout_ms: FENCE_TIMEOUT_MS,
+            };
+            self.set_step(at, Step::Send);
+            return self.act(action, Pending::EndBranch(at));
         }
         let Some(action) = step_action(p, ending) else {
             return;
@@ -106,16 +120,19 @@ impl Coordinator {
     }
 
     fn ending_mut(&mut self, (id, index): BranchAt) -> Option<&mut Ending> {
-        match &mut self
+        let rules = self.rules;
+        let ending = match &mut self
             .transactions
             .get_mut(&id)?
             .branches
             .get_mut(index)?
             .state
         {
-            BranchState::Ending(ending) => Some(ending),
-            _ => None,
-        }
+            BranchState::Ending(ending) => ending,
+            _ => return None,
+        };
+        ending.rules = rules;
+        Some(ending)
     }
 
     fn follow(&mut self, at: BranchAt, verdict: Verdict, now: Now) {
@@ -126,7 +143,10 @@ impl Coordinator {
             }
             Verdict::Retry(step, _) => self.retry_branch(at, step, now),
             Verdict::Finished => self.branch_finished(at, BranchState::Done, now),
-            Verdict::Heuristic(kind, detail) => self.record_heuristic(at, kind, detail),
+            Verdict::Heuristic(..) if self.rules.lack(Broken::HeuristicSilent) => {
+                self.branch_finished(at, BranchState::Done, now);
+            }
+            Verdict::Heuristic(kind, detail) => self.record_heuristic(at, (kind, detail), now),
             Verdict::BrokerAborted => self.broker_aborted(at, now),
             Verdict::Undecidable(detail) => {
                 self.branch_finished(at, BranchState::InDoubt(detail), now);
@@ -162,7 +182,12 @@ impl Coordinator {
         self.branch_finished(at, BranchState::Done, now);
     }
 
-    pub(super) fn record_heuristic(&mut self, at: BranchAt, kind: HeuristicKind, detail: String) {
+    pub(super) fn record_heuristic(
+        &mut self,
+        at: BranchAt,
+        (kind, detail): (HeuristicKind, String),
+        now: Now,
+    ) {
         let (id, index) = at;
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
@@ -198,8 +223,15 @@ impl Coordinator {
         branch.state = BranchState::RecordingHeuristic(ending);
         let participant = branch.participant;
         self.timers.cancel(Timer::Branch(id, index));
+        let early = self
+            .rules
+            .lack(Broken::R10Heuristic)
+            .then(|| detail.clone());
         let purpose = Purpose::Heuristic(at, kind, detail);
         self.append_all(records, Durability::Forced, purpose);
+        if let Some(detail) = early {
+            self.heuristic_recorded(at, kind, detail, now);
+        }
         if let (Some(p), BranchWriter::Slot(slot)) = (participant, writer) {
             self.retire(p, slot);
         }
@@ -294,11 +326,10 @@ impl Coordinator {
         let State::Completing(completing) = &transaction.state else {
             return;
         };
-        if !transaction
-            .branches
-            .iter()
-            .all(|branch| branch.state.is_final())
-        {
+        let mut branches = transaction.branches.iter();
+        let forgets = self.rules.lack(Broken::ForgetEarly)
+            && branches.clone().any(|branch| branch.state.is_final());
+        if !forgets && !branches.all(|branch| branch.state.is_final()) {
             return;
         }
         let decision = completing.decision;
@@ -310,7 +341,12 @@ impl Coordinator {
                 BranchState::InDoubt(detail) => Some(detail.clone()),
                 _ => None,
             });
-        let outcome = match (&doubt, self.heuristics(id)) {
+        let told = told && !self.rules.lack(Broken::EndedTwice);
+        let mut heuristics = self.heuristics(id);
+        if self.rules.lack(Broken::HeuristicUntold) {
+            heuristics.clear();
+        }
+        let outcome = match (&doubt, heuristics) {
             (Some(detail), _) => Outcome::InDoubt(detail.clone()),
             (None, heuristic) if !heuristic.is_empty() => Outcome::Mixed {
                 decision,

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::state::{BranchAt, State};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
+use crate::broken::Broken;
 use crate::event::{AbortReason, Event, HeuristicKind, Outcome, StopReason};
 use crate::identity::{ActionId, ParticipantId, TransactionId};
 use crate::record::Record;
@@ -74,6 +75,10 @@ impl Coordinator {
             incarnation: self.incarnation,
             unix_ms: now.unix_ms,
         };
+        if self.rules.lack(Broken::R13Forced) {
+            self.append(record, Durability::Lazy, Purpose::Nothing);
+            return self.started(now);
+        }
         self.append(record, Durability::Forced, Purpose::Started);
     }
 
@@ -130,8 +135,9 @@ impl Coordinator {
             .pending
             .values()
             .any(|p| matches!(p, Pending::Checkpoint));
-        if self.journal.checkpointing && self.journal.under_way.is_empty() && !under_way {
-            let snapshot = self.ledger.snapshot();
+        let quiet = self.journal.under_way.is_empty() || self.rules.lack(Broken::CheckpointBusy);
+        if self.journal.checkpointing && quiet && !under_way {
+            let snapshot = self.ledger.snapshot(self.rules);
             self.act(Action::Checkpoint { snapshot }, Pending::Checkpoint);
         }
     }
@@ -147,7 +153,9 @@ impl Coordinator {
         while let Some((records, durability, purpose)) = self.journal.queue.pop_front() {
             // A decision that waited too long for the checkpoint is not written any more (R14).
             let late = match &purpose {
-                Purpose::Decision(id) => self.too_late(*id, now).map(|reason| (*id, reason)),
+                Purpose::Decision(id) if !self.rules.lack(Broken::R14HeldBack) => {
+                    self.too_late(*id, now).map(|reason| (*id, reason))
+                }
                 _ => None,
             };
             match late {
@@ -175,6 +183,12 @@ impl Coordinator {
 
     pub(super) fn append_failed(&mut self, id: ActionId, failure: AppendFailure, now: Now) {
         match failure {
+            AppendFailure::Unknown(why) if self.rules.lack(Broken::R11Unknown) => {
+                self.append_answered(id, Err(why), now);
+            }
+            AppendFailure::Fenced(_) if self.rules.lack(Broken::R10Fenced) => {
+                self.append_answered(id, Ok(()), now);
+            }
             AppendFailure::Refused(why) => self.append_answered(id, Err(why), now),
             AppendFailure::Unknown(why) => self.stop(StopReason::LogFailed(why), now),
             AppendFailure::Fenced(why) => self.stop(StopReason::LogFenced(why), now),
@@ -269,9 +283,14 @@ impl Coordinator {
                 Some(_) => false,
             };
             if !told {
+                let outcome = if self.rules.lack(Broken::R11Told) {
+                    Outcome::Aborted(AbortReason::Presumed)
+                } else {
+                    Outcome::InDoubt(why.clone())
+                };
                 self.tell(Event::Ended {
                     transaction: id,
-                    outcome: Outcome::InDoubt(why.clone()),
+                    outcome,
                 });
             }
         }

@@ -53,7 +53,7 @@ impl Coordinator {
         if decision == decided {
             self.retry_now(id, now);
         } else {
-            self.abandon(id);
+            self.abandon(id, now);
         }
         Ok(Accepted::Pending)
     }
@@ -93,7 +93,7 @@ impl Coordinator {
 
     /// Gives the open branches up: they are recorded as heuristic, and what is open under their names is
     /// then an orphan for the sweep.
-    fn abandon(&mut self, id: TransactionId) {
+    fn abandon(&mut self, id: TransactionId, now: Now) {
         let Some(transaction) = self.transactions.get(&id) else {
             return;
         };
@@ -106,7 +106,7 @@ impl Coordinator {
             .collect();
         for index in open {
             let detail = String::from("given up by an operator before it was acknowledged");
-            self.record_heuristic((id, index), HeuristicKind::Abandoned, detail);
+            self.record_heuristic((id, index), (HeuristicKind::Abandoned, detail), now);
         }
     }
 

@@ -8,6 +8,7 @@ use super::journal::Purpose;
 use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State, Transaction};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
+use crate::broken::Broken;
 use crate::ending::Ending;
 use crate::event::{AbortReason, Event, ParticipantStatus, Refusal, Reuse};
 use crate::evidence::{BrokerState, Inquiry, TransactionDescription};
@@ -93,7 +94,8 @@ impl Coordinator {
                 branch.participant == Some(p)
                     && branch.transactional_id.as_ref() == Some(transactional_id)
                     && !matches!(branch.state, BranchState::Leasing | BranchState::Left)
-                    && !(branch.state.is_settled() && self.ledger.has_ended(*id, &key))
+                    && !(branch.state.is_settled()
+                        && (self.ledger.has_ended(*id, &key) || self.rules.lack(Broken::R9Own)))
             })
         })
     }
@@ -111,7 +113,8 @@ impl Coordinator {
                 continue;
             }
             let verified = status == ParticipantStatus::Verified;
-            if !verified || self.own_is_busy(p, &transactional_id) {
+            let busy = self.own_is_busy(p, &transactional_id) && !self.rules.lack(Broken::R4Wait);
+            if !verified || busy {
                 self.own_waiters.push_back(at);
                 continue;
             }
@@ -191,7 +194,8 @@ impl Coordinator {
             self.participants[usize::from(p.0)].name.clone(),
             name.clone(),
         );
-        if self.ledger.discarded.get(&key) == Some(&found.producer) {
+        let discarded = self.ledger.discarded.get(&key) == Some(&found.producer);
+        if discarded && !self.rules.lack(Broken::R3Enlist) {
             return Fitness::Unfit(Refusal::InvalidState(format!(
                 "{name} was to be discarded: an EndTxn of its last transaction may still be under \
                  way; close the producer and initialise a new one"
@@ -201,6 +205,7 @@ impl Coordinator {
             BrokerState::Empty | BrokerState::CompleteCommit | BrokerState::CompleteAbort => {
                 Fitness::Fit
             }
+            BrokerState::Ongoing if self.rules.lack(Broken::R14Ongoing) => Fitness::Fit,
             BrokerState::Ongoing => Fitness::Unfit(Refusal::InvalidState(format!(
                 "{name} already has an open transaction: enlist it before its first write"
             ))),
@@ -239,7 +244,9 @@ impl Coordinator {
             producer: found.producer,
             version_class,
         };
-        self.append(record, Durability::Lazy, Purpose::Enlistment(id));
+        if !self.rules.lack(Broken::R5Record) {
+            self.append(record, Durability::Lazy, Purpose::Enlistment(id));
+        }
         self.set_deadline(id);
         self.tell(Event::Enlisted {
             transaction: id,
@@ -306,7 +313,8 @@ impl Coordinator {
     pub(super) fn tell_settled(&mut self, _now: Now) {
         let settling = core::mem::take(&mut self.settling);
         for (p, transactional_id) in settling {
-            if self.own_is_busy(p, &transactional_id) {
+            let busy = self.own_is_busy(p, &transactional_id);
+            if busy && !self.rules.lack(Broken::R5Settle) {
                 self.settling.push((p, transactional_id));
             } else {
                 self.tell(Event::Settled {

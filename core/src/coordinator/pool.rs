@@ -10,6 +10,7 @@ use super::journal::Purpose;
 use super::state::{BranchAt, BranchState, BranchWriter, Cycle, Slot, SlotState};
 use super::{Coordinator, Pending};
 use crate::action::{Action, Durability};
+use crate::broken::Broken;
 use crate::event::{Event, ParticipantStatus, Refusal};
 use crate::evidence::SlotCondition;
 use crate::identity::{ParticipantId, ProducerIdentity, SlotId, TransactionId};
@@ -74,7 +75,9 @@ impl Coordinator {
                 break;
             };
             pool.waiters.pop_front();
-            pool.free.pop_front();
+            if !self.rules.lack(Broken::LeasedTwice) {
+                self.participant_mut(p).pool.free.pop_front();
+            }
             self.lease(p, slot, at, now);
         }
         self.open_slots(p, now);
@@ -133,7 +136,8 @@ impl Coordinator {
                 );
                 return self.refuse_waiters(p, &Refusal::Unavailable(why));
             }
-            if pool.next_number >= pool.named_until {
+            let named = pool.next_number < pool.named_until;
+            if !named && !self.rules.lack(Broken::R6Names) {
                 return self.make_names(p, now);
             }
             self.open_slot(p);
@@ -184,6 +188,9 @@ impl Coordinator {
         match condition {
             SlotCondition::Clean => {
                 pool.failures = 0;
+                self.free_slot(p, slot_id, now);
+            }
+            SlotCondition::Unproven(_) if self.rules.lack(Broken::R6Unanswered) => {
                 self.free_slot(p, slot_id, now);
             }
             SlotCondition::Unproven(why) => {
@@ -265,9 +272,10 @@ impl Coordinator {
         dirty: bool,
         durable: bool,
     ) {
-        if dirty {
+        if dirty && !self.rules.lack(Broken::R3Dirty) {
             return self.retire(p, slot_id);
         }
+        let durable = durable || self.rules.lack(Broken::R9Durable);
         let pool = &mut self.participant_mut(p).pool;
         if let Some(slot) = pool.slots.get_mut(&slot_id) {
             slot.state = SlotState::Settling {
@@ -295,7 +303,9 @@ impl Coordinator {
         condition: SlotCondition,
         now: Now,
     ) {
-        if let SlotCondition::Unproven(why) = condition {
+        if let SlotCondition::Unproven(why) = condition
+            && !self.rules.lack(Broken::R3Verify)
+        {
             self.participant_mut(p).pool.last_error = Some(why);
             return self.retire_and_serve(p, slot_id, now);
         }

@@ -9,10 +9,11 @@ use super::journal::Purpose;
 use super::state::{Branch, BranchState, BranchWriter, Completing, Cycle, State, Transaction};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
+use crate::broken::Broken;
 use crate::ending::{Ending, Ground};
 use crate::event::{AbortReason, Event, ParticipantStatus};
 use crate::evidence::EndAnswer;
-use crate::identity::{BranchIdentity, ParticipantId, SlotName, TransactionId};
+use crate::identity::{BranchIdentity, Incarnation, ParticipantId, SlotName, TransactionId};
 use crate::record::{DecidedBranch, Record};
 use crate::request::Decision;
 use crate::response::ConnectReport;
@@ -40,7 +41,10 @@ impl Coordinator {
 
     fn recover_transactions(&mut self, now: Now) {
         let open = self.ledger.open.clone();
-        for (id, entry) in open {
+        for (id, mut entry) in open {
+            if self.rules.lack(Broken::DecisionIgnored) {
+                entry.decision = None;
+            }
             let branches: Vec<Branch> = match entry.decision {
                 Some(Decision::Commit) => entry
                     .unfinished()
@@ -158,7 +162,9 @@ impl Coordinator {
         participant.cycle = Cycle::Binding;
         let name = participant.name.clone();
         match self.ledger.clusters.get(&name).cloned() {
-            Some(bound) if bound == cluster_id => self.cluster_bound(p, now),
+            Some(bound) if bound == cluster_id || self.rules.lack(Broken::R17Cluster) => {
+                self.cluster_bound(p, now);
+            }
             Some(bound) => {
                 // No branch is ended there either: an answer of this cluster would prove nothing (R17).
                 self.participant_mut(p).listed = false;
@@ -205,7 +211,11 @@ impl Coordinator {
     pub(super) fn slot_name(&self, p: ParticipantId, number: u32) -> Arc<str> {
         let name = SlotName {
             log_id: self.config.log_id,
-            incarnation: self.incarnation,
+            incarnation: if self.rules.lack(Broken::R6Incarnation) {
+                Incarnation(1)
+            } else {
+                self.incarnation
+            },
             participant: self.participant_config(p).name.clone(),
             number,
         };
@@ -263,6 +273,9 @@ impl Coordinator {
     /// Stops a participant until the next start (R7, R17). Branches that are decided are still ended by
     /// their identities where the cluster is the right one.
     pub(super) fn stop_participant(&mut self, p: ParticipantId, why: String) {
+        if self.rules.lack(Broken::R7Stop) {
+            return;
+        }
         self.set_status(p, ParticipantStatus::Stopped(why.clone()));
         self.timers.cancel(Timer::Participant(p));
         self.timers.cancel(Timer::Slots(p));

@@ -11,6 +11,7 @@ use super::start::{FENCE_TIMEOUT_MS, PROBE};
 use super::state::Cycle;
 use super::{Coordinator, Pending};
 use crate::action::{Action, Durability};
+use crate::broken::Broken;
 use crate::event::{Event, ForeignBranch, ParticipantStatus, StopReason};
 use crate::evidence::{EndAnswer, ListedTransaction, Listing};
 use crate::identity::{ParticipantId, SlotName};
@@ -47,7 +48,8 @@ impl Coordinator {
     fn missing(&self, p: ParticipantId, listing: &Listing) -> Option<String> {
         let probe = self.slot_name(p, PROBE);
         let mut listed = listing.transactions.iter();
-        if listing.complete && listed.any(|t| t.transactional_id == probe) {
+        let shown = listing.complete && listed.any(|t| t.transactional_id == probe);
+        if shown || self.rules.lack(Broken::R8Unverified) {
             return None;
         }
         Some(listing.detail.clone().unwrap_or_else(|| {
@@ -64,7 +66,8 @@ impl Coordinator {
         listing.transactions.iter().find_map(|listed| {
             let name = SlotName::parse(&self.config.coordinator, &listed.transactional_id)?;
             let ours = name.log_id == self.config.log_id;
-            (ours && !self.made(&name)).then(|| {
+            let known = self.made(&name) || self.rules.lack(Broken::R13Stale);
+            (ours && !known).then(|| {
                 format!(
                     "a cluster lists {}, which this log never made: the log is an old copy or was \
                      restored from a backup; see docs/operations.md for the way out",
@@ -107,7 +110,11 @@ impl Coordinator {
             let action = Action::Fence {
                 participant: p,
                 transactional_id,
-                timeout_ms: FENCE_TIMEOUT_MS,
+                timeout_ms: if self.rules.lack(Broken::R15Timeout) {
+                    self.participant_config(p).timeout_ms
+                } else {
+                    FENCE_TIMEOUT_MS
+                },
             };
             self.act(action, Pending::FenceOrphan(p));
         }
@@ -144,10 +151,14 @@ impl Coordinator {
 
     /// Open transactions of this log that nobody works on: presumed abort.
     fn orphans(&self, listing: &Listing) -> Vec<Arc<str>> {
+        if self.rules.lack(Broken::R8Sweep) {
+            return Vec::new();
+        }
         let protected = self.protected_names();
         let ours = |listed: &&ListedTransaction| {
-            SlotName::parse(&self.config.coordinator, &listed.transactional_id)
-                .is_some_and(|name| name.log_id == self.config.log_id)
+            SlotName::parse(&self.config.coordinator, &listed.transactional_id).is_some_and(
+                |name| name.log_id == self.config.log_id || self.rules.lack(Broken::R12Sweep),
+            )
         };
         let open = listing
             .transactions
@@ -169,10 +180,12 @@ impl Coordinator {
         // A start would look at these again, and must find them as they were left.
         let open = self.ledger.open.values().filter(|entry| !entry.completed);
         let recorded = open.flat_map(|entry| entry.unfinished());
+        let spared = !self.rules.lack(Broken::R8Protect);
         slots
             .map(|slot| slot.name.clone())
             .chain(unfinished.filter_map(|branch| branch.transactional_id.clone()))
             .chain(recorded.map(|branch| branch.identity.transactional_id.clone()))
+            .filter(|_| spared)
             .collect()
     }
 
@@ -195,7 +208,8 @@ impl Coordinator {
                 transactional_id: listed.transactional_id.clone(),
                 state: listed.state,
             };
-            if self.foreign.insert(key, branch.clone()).is_none() {
+            let first = self.foreign.insert(key, branch.clone()).is_none();
+            if first && !self.rules.lack(Broken::R12Listed) {
                 self.tell(Event::Foreign(branch));
             }
         }
@@ -222,7 +236,8 @@ impl Coordinator {
                 *name == participant
                     && *incarnation < self.incarnation
                     && !listed.contains(incarnation)
-                    && names.unix_ms.saturating_add(NAMES_KEPT_MS) < now.unix_ms
+                    && (names.unix_ms.saturating_add(NAMES_KEPT_MS) < now.unix_ms
+                        || self.rules.lack(Broken::R6Gone))
             })
             .map(|((_, incarnation), _)| *incarnation)
             .collect();

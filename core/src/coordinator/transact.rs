@@ -11,6 +11,7 @@ use super::state::{
 };
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability, Writer};
+use crate::broken::Broken;
 use crate::ending::{Ending, Ground, Step};
 use crate::event::{AbortReason, Event, ParticipantStatus, Refusal, Reuse};
 use crate::evidence::PrepareReport;
@@ -198,6 +199,9 @@ impl Coordinator {
         let branch = &mut transaction.branches[index];
         let objection = match vote {
             Vote::Yes(identity) => {
+                if self.rules.lack(Broken::R14Instant) {
+                    branch.enlisted = now.monotonic;
+                }
                 branch.state = BranchState::Prepared(identity);
                 None
             }
@@ -233,12 +237,13 @@ impl Coordinator {
                 let pool = &self.participants[usize::from(branch.participant?.0)].pool;
                 let producer = pool.slots.get(slot).and_then(|slot| slot.producer);
                 Some(match producer {
-                    Some(producer) => vote::managed(report, name, producer),
+                    Some(producer) => vote::managed(report, name, producer, self.rules),
                     None => Vote::no("its slot was thrown away"),
                 })
             }
             BranchWriter::Own(own) => {
-                Some(vote::own(report, name, own.baseline.as_ref()?, own.class))
+                let baseline = own.baseline.as_ref()?;
+                Some(vote::own(report, name, (baseline, own.class), self.rules))
             }
             BranchWriter::Waiting | BranchWriter::Gone { .. } => None,
         }
@@ -271,7 +276,8 @@ impl Coordinator {
                 BranchState::Prepared(_) | BranchState::ReadOnly | BranchState::Left
             )
         };
-        if !transaction.branches.iter().all(voted) {
+        let any = transaction.branches.iter().any(voted) && self.rules.lack(Broken::VoteOfAll);
+        if !any && !transaction.branches.iter().all(voted) {
             return;
         }
         match self.too_late(id, now) {
@@ -284,6 +290,7 @@ impl Coordinator {
     pub(super) fn too_late(&self, id: TransactionId, now: Now) -> Option<AbortReason> {
         let branches = &self.transactions.get(&id)?.branches;
         let promised = branches.iter().filter_map(|branch| self.promise(branch));
+        let promised = promised.filter(|_| !self.rules.lack(Broken::R14Deadline));
         let (until, name) = promised.min_by_key(|(until, _)| *until)?;
         let participant = name.to_string();
         (until <= now.monotonic).then_some(AbortReason::DeadlinePassed { participant })
@@ -308,15 +315,21 @@ impl Coordinator {
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
-        let branches: Vec<DecidedBranch> = transaction
+        let mut branches: Vec<DecidedBranch> = transaction
             .branches
             .iter()
             .filter_map(Branch::as_decided)
             .collect();
+        if self.rules.lack(Broken::DecidedBranches) {
+            branches.truncate(1);
+        }
         // An own producer's enlistment is in the log, also where it wrote nothing: without a record of the
         // decision, a start would take the whole transaction for an undecided one, and call it aborted.
         let own = transaction.branches.iter().any(|b| b.writer.is_own());
-        let one_phase = branches.len() == 1 && !own && transaction.key.is_none();
+        let own = own && !self.rules.lack(Broken::OnePhaseOwn);
+        let alone = branches.len() == 1 || self.rules.lack(Broken::OnePhaseTwo);
+        let keyed = transaction.key.is_some() && !self.rules.lack(Broken::OnePhaseKey);
+        let one_phase = alone && !own && !keyed;
         if (branches.is_empty() && !own) || one_phase {
             let ground = Ground::OnePhase;
             return self.begin_commit(id, ground, now);
@@ -331,6 +344,9 @@ impl Coordinator {
             branches,
         };
         self.append(record, Durability::Forced, Purpose::Decision(id));
+        if self.rules.lack(Broken::CommitEarly) {
+            self.begin_commit(id, Ground::Decided, now);
+        }
     }
 
     /// The commit record is durable.
@@ -346,7 +362,7 @@ impl Coordinator {
             .iter()
             .any(|b| matches!(b.writer, BranchWriter::Own(_)));
         self.begin_commit(id, Ground::Decided, now);
-        if preparing.report == CommitReturn::Decided && !own {
+        if preparing.report == CommitReturn::Decided && (!own || self.rules.lack(Broken::R4Tell)) {
             self.tell(Event::Decided(id));
         }
     }

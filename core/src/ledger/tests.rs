@@ -103,7 +103,7 @@ fn ledger(records: impl IntoIterator<Item = Record>) -> Ledger {
 
 #[track_caller]
 fn replays(ledger: &Ledger) {
-    let again = self::ledger(ledger.snapshot());
+    let again = self::ledger(ledger.snapshot(Rules::default()));
     assert_eq!(&again, ledger);
 }
 
@@ -217,7 +217,7 @@ fn the_newest_transaction_of_a_key_is_found_also_after_a_checkpoint() {
         decided(3, key("other")),
     ]);
     assert_eq!(ledger.find_key(b"k"), Some(id(2)));
-    let again = self::ledger(ledger.snapshot());
+    let again = self::ledger(ledger.snapshot(Rules::default()));
     assert_eq!(again.find_key(b"k"), Some(id(2)));
     assert_eq!(again.find_key(b"kk"), None);
     replays(&ledger);

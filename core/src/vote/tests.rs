@@ -57,7 +57,7 @@ fn short(vote: &Vote) -> Short {
 #[track_caller]
 fn slot_votes(writes: WriteReport, inquiry: Option<Inquiry>, wanted: Short) {
     let report = report(writes, inquiry);
-    let vote = managed(&report, &Arc::from("id"), SLOT);
+    let vote = managed(&report, &Arc::from("id"), SLOT, Rules::default());
     assert_eq!(short(&vote), wanted, "{report:?}: {vote:?}");
 }
 
@@ -116,7 +116,7 @@ fn a_slot_of_which_the_broker_says_anything_else_votes_no() {
         producer_id: 8,
         epoch: 0,
     });
-    let vote = managed(&other_writer, &Arc::from("id"), SLOT);
+    let vote = managed(&other_writer, &Arc::from("id"), SLOT, Rules::default());
     assert_eq!(short(&vote), Short::No);
 }
 
@@ -151,7 +151,12 @@ fn own_votes(writes: WriteReport, inquiry: Option<Inquiry>, wanted: Short) {
         writer: None,
         inquiry,
     };
-    let vote = own(&report, &Arc::from("own"), &baseline, VersionClass::V2);
+    let vote = own(
+        &report,
+        &Arc::from("own"),
+        (&baseline, VersionClass::V2),
+        Rules::default(),
+    );
     assert_eq!(short(&vote), wanted, "{report:?}: {vote:?}");
 }
 
@@ -209,5 +214,8 @@ fn a_yes_carries_the_identity_that_the_broker_described() {
         timeout_ms: 60_000,
         version_class: VersionClass::V1,
     };
-    assert_eq!(managed(&report, &Arc::from("id"), SLOT), Vote::Yes(wanted));
+    assert_eq!(
+        managed(&report, &Arc::from("id"), SLOT, Rules::default()),
+        Vote::Yes(wanted)
+    );
 }
