@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "broken")]
+pub mod broken;
 mod model;
 mod run;
 mod source;

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod without;
+
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -10,7 +12,9 @@ use gtc_sim::{Many, Options, Violation, run_many, run_seed};
 
 const USAGE: &str = "\
 gtc-sim --seeds N [--first F] [--threads T]   runs N histories, from seed F (0 if not said)
-gtc-sim --seed N [--trace]                    runs one, and prints its lines";
+gtc-sim --seed N [--trace] [--without RULE]   runs one, and prints its lines
+gtc-sim --broken --seeds N [--without RULE]   leaves each rule out until one of N histories notices
+RULE and --broken need the feature `broken`";
 
 #[derive(Debug, Default)]
 struct Arguments {
@@ -19,6 +23,20 @@ struct Arguments {
     seed: Option<u64>,
     threads: Option<u64>,
     trace: bool,
+    broken: bool,
+    without: Option<String>,
+}
+
+impl Arguments {
+    fn many(&self, count: u64) -> Many {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Many {
+            options: Options::default(),
+            first: self.first,
+            count,
+            threads: self.threads.map_or(processors, |threads| threads as usize),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -32,7 +50,8 @@ fn main() -> ExitCode {
         }
     };
     match (arguments.seed, arguments.seeds) {
-        (Some(seed), None) => one(seed, arguments.trace),
+        (Some(seed), None) => one(seed, &arguments),
+        (None, Some(count)) if arguments.broken => without::table(count, &arguments),
         (None, Some(count)) => many(count, &arguments),
         _ => {
             eprintln!("gtc-sim: say either --seeds or --seed\n\n{USAGE}");
@@ -55,20 +74,23 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--seed" => arguments.seed = Some(number()?),
             "--threads" => arguments.threads = Some(number()?),
             "--trace" => arguments.trace = true,
+            "--broken" => arguments.broken = true,
+            "--without" => arguments.without = words.next(),
             _ => return Err(format!("there is no `{word}`")),
         }
     }
     Ok(arguments)
 }
 
-fn one(seed: u64, trace: bool) -> ExitCode {
-    let report = run_seed(
-        seed,
-        Options {
-            trace,
-            faults: true,
-        },
-    );
+fn one(seed: u64, arguments: &Arguments) -> ExitCode {
+    let options = match without::options(arguments) {
+        Ok(options) => options,
+        Err(cause) => {
+            eprintln!("gtc-sim: {cause}");
+            return ExitCode::from(2);
+        }
+    };
+    let report = run_seed(seed, options);
     for line in &report.trace {
         println!("{line}");
     }
@@ -88,15 +110,7 @@ fn fail(seed: u64, violation: &Violation) -> ExitCode {
 }
 
 fn many(count: u64, arguments: &Arguments) -> ExitCode {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = arguments
-        .threads
-        .map_or(processors, |threads| threads as usize);
-    let many = Many {
-        first: arguments.first,
-        count,
-        threads,
-    };
+    let many = arguments.many(count);
     let began = Instant::now();
     let tell_every = (count / 20).max(1000);
     let progress = |done: u64| {

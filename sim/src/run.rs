@@ -15,6 +15,9 @@ pub struct Options {
     pub faults: bool,
     /// The report holds the lines of the history.
     pub trace: bool,
+    /// The rule that the coordinators leave out.
+    #[cfg(feature = "broken")]
+    pub without: Option<gtc_core::Broken>,
 }
 
 impl Default for Options {
@@ -22,6 +25,8 @@ impl Default for Options {
         Self {
             faults: true,
             trace: false,
+            #[cfg(feature = "broken")]
+            without: None,
         }
     }
 }
@@ -52,6 +57,8 @@ pub fn run_seed(seed: u64, options: Options) -> Report {
 /// Which histories are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Many {
+    /// How each is run.
+    pub options: Options,
     /// The first seed.
     pub first: u64,
     /// How many.
@@ -73,7 +80,7 @@ pub fn run_many(many: Many, progress: impl Fn(u64) + Sync) -> Result<Summary, (u
             if index >= many.count {
                 return Ok(sum);
             }
-            match run_seed(many.first + index, Options::default()).result {
+            match run_seed(many.first + index, many.options).result {
                 Ok(summary) => sum.add(summary),
                 Err(violation) => {
                     next.fetch_add(many.count, Ordering::Relaxed);

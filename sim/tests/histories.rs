@@ -5,6 +5,7 @@ use gtc_sim::{Many, Options, run_many, run_seed};
 #[test]
 fn histories_hold() {
     let many = Many {
+        options: Options::default(),
         first: 0,
         count: 4000,
         threads: 2,
@@ -23,7 +24,7 @@ fn histories_hold() {
 fn without_faults_what_was_asked_commits() {
     let options = Options {
         faults: false,
-        trace: false,
+        ..Options::default()
     };
     for seed in 0..300 {
         let summary = run_seed(seed, options).result;
@@ -36,8 +37,8 @@ fn without_faults_what_was_asked_commits() {
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     let options = Options {
-        faults: true,
         trace: true,
+        ..Options::default()
     };
     for seed in 0..40 {
         let (first, second) = (run_seed(seed, options), run_seed(seed, options));

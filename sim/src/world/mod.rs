@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gtc_core::{
-    Action, Config, Coordinator, Decision, Now, Output, Record, Request, Time, TransactionId,
-    TransactionState,
+    Action, Config, Coordinator, Decision, Ledger, Now, Output, Record, Request, Time,
+    TransactionId, TransactionState,
 };
 
 use crate::model::broker::{Broker, Call};
@@ -76,6 +76,7 @@ pub struct World {
     pub recovered: bool,
     pub stopped: bool,
     config: Config,
+    options: Options,
     wake: Option<Time>,
     starts: u64,
     pub trace: Trace,
@@ -101,8 +102,8 @@ impl World {
         let config = settings::config(&mut source, count);
         let brokers: Vec<Broker> = (0..count).map(|_| settings::broker(&mut source)).collect();
         let owns = settings::owns(&mut source, &brokers);
-        let ledger = gtc_core::Ledger::new();
-        let coordinator = Coordinator::new(config.clone(), ledger, now).expect("valid");
+        let ledger = Ledger::new();
+        let coordinator = start(&config, ledger, now, options);
         let mut world = Self {
             source,
             now,
@@ -121,6 +122,7 @@ impl World {
             recovered: false,
             stopped: false,
             config,
+            options,
             wake: None,
             starts: 1,
             trace: Trace::new(options.trace),
@@ -404,7 +406,7 @@ impl World {
         self.recovered = false;
         self.stopped = false;
         self.starts += 1;
-        self.coordinator = Coordinator::new(self.config.clone(), ledger, self.now).expect("valid");
+        self.coordinator = start(&self.config, ledger, self.now, self.options);
         self.drain();
     }
 
@@ -473,4 +475,18 @@ impl World {
             }
         }
     }
+}
+
+/// A start of the coordinator on what its log holds.
+#[cfg_attr(
+    not(feature = "broken"),
+    expect(unused_variables, reason = "all rules hold")
+)]
+fn start(config: &Config, ledger: Ledger, now: Now, options: Options) -> Coordinator {
+    let config = config.clone();
+    #[cfg(feature = "broken")]
+    if let Some(rule) = options.without {
+        return Coordinator::with_broken(config, ledger, now, rule).expect("valid");
+    }
+    Coordinator::new(config, ledger, now).expect("valid")
 }
