@@ -117,7 +117,7 @@ rules! {
 }
 
 /// Which rules hold: all of them, outside of test builds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rules {
     #[cfg(feature = "broken")]
     without: Option<Broken>,
