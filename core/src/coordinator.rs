@@ -217,6 +217,8 @@ impl Coordinator {
                 decision,
             } => self.resolve_foreign(participant, transactional_id, decision),
             Request::Forget { transaction } => self.forget(transaction),
+            Request::Unreachable { participant, why } => self.unreachable(participant, why, now),
+            Request::Broken { participant, why } => self.broken(participant, why, now),
             Request::Close => self.close(now),
         }
     }

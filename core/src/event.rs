@@ -130,6 +130,10 @@ pub enum Refusal {
     SlotTimeout(String),
     /// The participant was stopped by an unexpected fence (R7).
     Fenced(String),
+    /// The participant was stopped, as its address leads to another cluster than the log knows (R17).
+    WrongCluster(String),
+    /// The participant was stopped, as what drives it failed in a way that nobody foresaw.
+    Broken(String),
     /// The configuration of the participant or the request does not fit the cluster.
     Config(String),
     /// The coordinator is closing.
@@ -172,7 +176,7 @@ pub enum ParticipantStatus {
     Verified,
     /// It cannot be used now, and why; it is tried again.
     Unavailable(String),
-    /// It is stopped until the coordinator restarts, and why (R7, R17).
+    /// It is stopped until the coordinator restarts, and why (R7, R17, a failure of its driver).
     Stopped(String),
 }
 
@@ -205,6 +209,8 @@ pub enum Event {
         participant: ParticipantId,
         /// The leased slot; `None` for an own producer.
         slot: Option<SlotId>,
+        /// The transactional.id of the branch, which tells two own producers of one participant apart.
+        transactional_id: Arc<str>,
     },
     /// A participant could not be enlisted; the transaction itself goes on.
     EnlistRefused {
@@ -212,6 +218,8 @@ pub enum Event {
         transaction: TransactionId,
         /// The participant.
         participant: ParticipantId,
+        /// The own producer's transactional.id; `None` where a slot was asked for.
+        own: Option<Arc<str>>,
         /// Why.
         refusal: Refusal,
     },
@@ -230,6 +238,8 @@ pub enum Event {
         transaction: TransactionId,
         /// The participant.
         participant: ParticipantId,
+        /// The producer's transactional.id.
+        transactional_id: Arc<str>,
         /// Whether the instance may go on.
         reuse: Reuse,
     },

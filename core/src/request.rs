@@ -97,6 +97,21 @@ pub enum Request {
         /// The global transaction.
         transaction: TransactionId,
     },
+    /// The driver finds that a participant does not answer: it takes no branches until a cycle has proved
+    /// it again, so that nobody has to wait for the next sweep to hear of it.
+    Unreachable {
+        /// The participant.
+        participant: ParticipantId,
+        /// Why, for people.
+        why: String,
+    },
+    /// What drives a participant failed in a way that nobody foresaw: it is stopped until the next start.
+    Broken {
+        /// The participant.
+        participant: ParticipantId,
+        /// Why, for people.
+        why: String,
+    },
     /// Accept nothing new, abort what is undecided. `Event::Drained` once nothing is under way.
     Close,
 }

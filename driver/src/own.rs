@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gtc_core::{ParticipantId, Reuse, TransactionId};
+use gtc_core::{Reuse, TransactionId};
 use tokio::sync::watch;
 
 use crate::error::Error;
-use crate::runtime::{Deliveries, Progress};
-use crate::transaction::released;
+use crate::runtime::{BranchKey, Deliveries, Progress};
 use crate::verdict;
 
 /// The branch of an own producer: tells gtc what became of its deliveries, which is its vote.
@@ -26,20 +25,20 @@ use crate::verdict;
 #[derive(Clone)]
 pub struct OwnBranch {
     id: TransactionId,
-    participant: ParticipantId,
+    key: BranchKey,
     deliveries: Arc<Deliveries>,
     progress: watch::Receiver<Progress>,
 }
 
 impl OwnBranch {
     pub(crate) fn new(
-        (id, participant): (TransactionId, ParticipantId),
+        (id, key): (TransactionId, BranchKey),
         deliveries: Arc<Deliveries>,
         progress: watch::Receiver<Progress>,
     ) -> Self {
         Self {
             id,
-            participant,
+            key,
             deliveries,
             progress,
         }
@@ -85,12 +84,10 @@ impl OwnBranch {
         let mut progress = self.progress.clone();
         let told = progress
             .wait_for(|progress| {
-                progress.outcome.is_some() || released(progress, self.participant).is_some()
+                progress.outcome.is_some() || progress.released(&self.key).is_some()
             })
             .await;
-        let reuse = told
-            .ok()
-            .and_then(|progress| released(&progress, self.participant));
+        let reuse = told.ok().and_then(|progress| progress.released(&self.key));
         reuse.ok_or_else(|| {
             let why = "the own producer's branch is not ended yet";
             verdict::in_doubt("finish own branch", self.id, why)
@@ -102,7 +99,7 @@ impl fmt::Debug for OwnBranch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnBranch")
             .field("transaction", &self.id)
-            .field("participant", &self.participant)
+            .field("producer", &self.key)
             .finish_non_exhaustive()
     }
 }

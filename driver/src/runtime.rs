@@ -26,7 +26,7 @@ use crate::log::DecisionLog;
 use crate::participant::Participant;
 pub(crate) use own::Deliveries;
 use own::OwnBranches;
-pub(crate) use session::{Enlistment, Progress, Standing};
+pub(crate) use session::{BranchKey, Enlistment, Progress, Standing};
 use trace::Trace;
 
 /// A name and what acts for it; the index is the core's [`ParticipantId`].
@@ -141,14 +141,11 @@ impl Engine {
         transaction: TransactionId,
         participant: ParticipantId,
     ) -> Result<(), Refusal> {
-        self.enlist_as(
-            participant,
-            Request::Enlist {
-                transaction,
-                participant,
-            },
+        let request = Request::Enlist {
             transaction,
-        )
+            participant,
+        };
+        self.enlist_as((participant, None), request, transaction)
     }
 
     /// Takes an own producer in, and begins to count its deliveries.
@@ -164,22 +161,23 @@ impl Engine {
             transactional_id: transactional_id.clone(),
             version_class,
         };
-        self.enlist_as(participant, request, transaction)?;
+        let key = (participant, Some(transactional_id.clone()));
+        self.enlist_as(key, request, transaction)?;
         Ok(self.own.open(transaction, participant, transactional_id))
     }
 
     fn enlist_as(
         self: &Arc<Self>,
-        participant: ParticipantId,
+        key: BranchKey,
         request: Request,
         transaction: TransactionId,
     ) -> Result<(), Refusal> {
+        let (participant, shared) = (key.0, key.1.is_none());
         self.with(|engine, state| {
             let Some(session) = state.sessions.get(&transaction) else {
                 return Err(Refusal::UnknownTransaction(transaction));
             };
-            let shared = matches!(request, Request::Enlist { .. });
-            let known = session.borrow().branch(participant).cloned();
+            let known = session.borrow().branch(&key).cloned();
             match known {
                 Some(Enlistment::Waiting | Enlistment::Ready(Some(_))) if shared => return Ok(()),
                 _ => {}
@@ -187,12 +185,12 @@ impl Engine {
             let accepted = state.core.handle_request(request, clock::now());
             if accepted.is_ok() {
                 session.send_modify(|progress| {
-                    progress.set_branch(participant, Enlistment::Waiting);
+                    progress.set_branch(key.clone(), Enlistment::Waiting);
                 });
                 state.trace.asked_to_enlist((transaction, participant));
             }
             engine.drain(state);
-            if shared && state.is_waiting(transaction, participant) {
+            if shared && state.is_waiting(transaction, &key) {
                 state.trace.waits_for_slot(participant);
             }
             accepted.map(drop)
@@ -374,22 +372,25 @@ impl Engine {
                 transaction,
                 participant,
                 slot,
+                transactional_id,
             } => {
                 if let (Some(slot), Some((_, driver))) =
                     (slot, self.participants.get(usize::from(participant.0)))
                 {
                     driver.lease(slot, transaction);
                 }
+                let own = slot.is_none().then_some(transactional_id);
                 state.update(transaction, |progress| {
-                    progress.set_branch(participant, Enlistment::Ready(slot));
+                    progress.set_branch((participant, own), Enlistment::Ready(slot));
                 });
             }
             Event::EnlistRefused {
                 transaction,
                 participant,
+                own,
                 refusal,
             } => state.update(transaction, |progress| {
-                progress.set_branch(participant, Enlistment::Refused(refusal));
+                progress.set_branch((participant, own), Enlistment::Refused(refusal));
             }),
             Event::Decided(transaction) => {
                 state.update(transaction, |progress| progress.decided = true);
@@ -397,9 +398,10 @@ impl Engine {
             Event::OwnReleased {
                 transaction,
                 participant,
+                transactional_id,
                 reuse,
             } => state.update(transaction, |progress| {
-                progress.released.push((participant, reuse));
+                progress.release((participant, Some(transactional_id)), reuse);
             }),
             Event::Ended {
                 transaction,
@@ -421,10 +423,10 @@ impl State {
         }
     }
 
-    fn is_waiting(&self, transaction: TransactionId, participant: ParticipantId) -> bool {
-        self.sessions.get(&transaction).is_some_and(|session| {
-            session.borrow().branch(participant) == Some(&Enlistment::Waiting)
-        })
+    fn is_waiting(&self, transaction: TransactionId, key: &BranchKey) -> bool {
+        self.sessions
+            .get(&transaction)
+            .is_some_and(|session| session.borrow().branch(key) == Some(&Enlistment::Waiting))
     }
 }
 

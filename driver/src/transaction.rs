@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gtc_core::VersionClass;
-use gtc_core::{CommitReturn, ParticipantId, Refusal, Request, Reuse, SlotId, TransactionId};
+use gtc_core::{
+    CommitReturn, ParticipantId, Refusal, Request, SlotId, TransactionId, VersionClass,
+};
 use tokio::sync::watch;
 
 use crate::coordinator::Shared;
@@ -12,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::kafka::consumer::{GroupOffsets, TransactionalConsumer};
 use crate::kafka::record::OutgoingRecord;
 use crate::own::OwnBranch;
-use crate::runtime::{Enlistment, Progress};
+use crate::runtime::{BranchKey, Enlistment, Progress};
 use crate::verdict;
 
 /// What a transaction begins with.
@@ -169,15 +170,19 @@ impl Transaction {
     ) -> Result<OwnBranch, Error> {
         const OPERATION: &str = "enlist";
         let (participant, _) = self.shared.participant(OPERATION, participant)?;
-        let own = (Arc::from(transactional_id), version_class);
+        let own: Arc<str> = Arc::from(transactional_id);
         let deliveries = self
             .shared
             .engine()
-            .enlist_own(self.id, participant, own)
+            .enlist_own(self.id, participant, (own.clone(), version_class))
             .map_err(|refusal| self.refused(OPERATION, participant, refusal))?;
-        self.enlisted(OPERATION, participant).await?;
-        let branch = (self.id, participant);
-        Ok(OwnBranch::new(branch, deliveries, self.progress.clone()))
+        let key = (participant, Some(own));
+        self.enlisted(OPERATION, &key).await?;
+        Ok(OwnBranch::new(
+            (self.id, key),
+            deliveries,
+            self.progress.clone(),
+        ))
     }
 
     /// Commits on every participant, or on none, and waits for the last acknowledgement.
@@ -262,16 +267,17 @@ impl Transaction {
         operation: &'static str,
         participant: ParticipantId,
     ) -> Result<SlotId, Error> {
-        if let Some(Enlistment::Ready(Some(slot))) = self.progress.borrow().branch(participant) {
+        let key = (participant, None);
+        if let Some(Enlistment::Ready(Some(slot))) = self.progress.borrow().branch(&key) {
             return Ok(*slot);
         }
         self.shared
             .engine()
             .enlist(self.id, participant)
             .map_err(|refusal| self.refused(operation, participant, refusal))?;
-        self.enlisted(operation, participant).await?.ok_or_else(|| {
-            let problem = "the transaction writes to it by an own producer already";
-            let error = Error::new(ErrorKind::InvalidState, operation, problem);
+        self.enlisted(operation, &key).await?.ok_or_else(|| {
+            let problem = "a slot was granted without its number";
+            let error = Error::new(ErrorKind::Internal, operation, problem);
             self.named(error, &self.shared.name(participant))
         })
     }
@@ -279,22 +285,20 @@ impl Transaction {
     async fn enlisted(
         &self,
         operation: &'static str,
-        participant: ParticipantId,
+        key: &BranchKey,
     ) -> Result<Option<SlotId>, Error> {
         let mut progress = self.progress.clone();
         let settled = progress.wait_for(|progress| {
-            let branch = progress.branch(participant);
+            let branch = progress.branch(key);
             progress.outcome.is_some() || branch.is_some_and(|state| *state != Enlistment::Waiting)
         });
         let state = match settled.await {
-            Ok(progress) => progress.branch(participant).cloned(),
+            Ok(progress) => progress.branch(key).cloned(),
             Err(_) => None,
         };
         match state {
             Some(Enlistment::Ready(slot)) => Ok(slot),
-            Some(Enlistment::Refused(refusal)) => {
-                Err(self.refused(operation, participant, refusal))
-            }
+            Some(Enlistment::Refused(refusal)) => Err(self.refused(operation, key.0, refusal)),
             _ => Err(self.over(operation)),
         }
     }
@@ -343,13 +347,4 @@ impl Drop for Transaction {
         // A refusal means that it has ended, or that the coordinator has.
         let _ = self.shared.engine().request(request);
     }
-}
-
-/// Whether an own producer may go on, once its branch has ended.
-pub(crate) fn released(progress: &Progress, participant: ParticipantId) -> Option<Reuse> {
-    progress
-        .released
-        .iter()
-        .find(|(name, _)| *name == participant)
-        .map(|(_, reuse)| *reuse)
 }

@@ -21,6 +21,12 @@ pub(crate) fn refused(operation: &'static str, refusal: Refusal) -> Error {
             .with_remedy("try again later, or raise the participant's `slots`"),
         Refusal::Fenced(why) => Error::new(ErrorKind::Fenced, operation, why)
             .with_remedy("find out who else uses this coordinator's names, then restart it"),
+        Refusal::WrongCluster(why) => Error::new(ErrorKind::Config, operation, why).with_remedy(
+            "correct the participant's bootstrap.servers, or give the new cluster a participant \
+             name of its own; then restart the coordinator",
+        ),
+        Refusal::Broken(why) => Error::new(ErrorKind::Internal, operation, why)
+            .with_remedy("restart the coordinator, and report this as a defect of gtc"),
         Refusal::Config(why) => Error::new(ErrorKind::Config, operation, why)
             .with_remedy("correct the configuration of the participant, or the call"),
         Refusal::Closed => Error::new(ErrorKind::Closed, operation, "the coordinator is closing"),

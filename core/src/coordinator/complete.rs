@@ -12,7 +12,7 @@ use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::broken::Broken;
 use crate::ending::{Ending, Ground, Step, Verdict};
-use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome, Reuse};
+use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome, Refusal, Reuse};
 use crate::evidence::{EndAnswer, Inquiry};
 use crate::identity::{ParticipantId, SlotId, TransactionId};
 use crate::record::Record;
@@ -115,7 +115,8 @@ impl Coordinator {
             branch.transactional_id.clone(),
         ) {
             self.counters.fences += 1;
-            self.stop_participant(p, format!("another process initialised its slot {name}"));
+            let why = format!("another process initialised its slot {name}");
+            self.stop_participant(p, Refusal::Fenced, why);
         }
     }
 

@@ -31,8 +31,8 @@ impl Coordinator {
         let participant = self.participant(p)?;
         let name = participant.name.clone();
         let finalised = participant.transaction_version;
-        if let ParticipantStatus::Stopped(why) = &participant.status {
-            return Err(Refusal::Fenced(why.clone()));
+        if let Some(refusal) = &participant.stopped {
+            return Err(refusal.clone());
         }
         if participant.listed && class == VersionClass::V2 && finalised < 2 {
             return Err(Refusal::Config(format!(
@@ -53,6 +53,7 @@ impl Coordinator {
                     transaction: id,
                     participant: p,
                     slot: None,
+                    transactional_id,
                 });
             }
             return Ok(Accepted::Pending);
@@ -107,12 +108,12 @@ impl Coordinator {
             let Some((p, transactional_id)) = self.own_at(at) else {
                 continue;
             };
-            let status = self.participants[usize::from(p.0)].status.clone();
-            if let ParticipantStatus::Stopped(why) = status {
-                self.refuse_enlistment(at, Refusal::Fenced(why));
+            let participant = &self.participants[usize::from(p.0)];
+            if let Some(refusal) = participant.stopped.clone() {
+                self.refuse_enlistment(at, refusal);
                 continue;
             }
-            let verified = status == ParticipantStatus::Verified;
+            let verified = participant.status == ParticipantStatus::Verified;
             let busy = self.own_is_busy(p, &transactional_id) && !self.rules.lack(Broken::R4Wait);
             if !verified || busy {
                 self.own_waiters.push_back(at);
@@ -240,7 +241,7 @@ impl Coordinator {
         let record = Record::OwnEnlisted {
             transaction: id,
             participant: branch.name.clone(),
-            transactional_id,
+            transactional_id: transactional_id.clone(),
             producer: found.producer,
             version_class,
         };
@@ -252,15 +253,17 @@ impl Coordinator {
             transaction: id,
             participant: p,
             slot: None,
+            transactional_id,
         });
     }
 
     /// An own branch is ended: tell its application, before it hears the outcome (R4).
     pub(super) fn own_released(&mut self, at: BranchAt, reuse: Reuse, now: Now) {
-        if let Some((participant, _)) = self.own_at(at) {
+        if let Some((participant, transactional_id)) = self.own_at(at) {
             self.tell(Event::OwnReleased {
                 transaction: at.0,
                 participant,
+                transactional_id,
                 reuse,
             });
             self.serve_own_waiters(now);

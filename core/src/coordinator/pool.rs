@@ -96,7 +96,7 @@ impl Coordinator {
         };
         let branch = &mut transaction.branches[index];
         branch.writer = BranchWriter::Slot(slot_id);
-        branch.transactional_id = Some(name);
+        branch.transactional_id = Some(name.clone());
         branch.enlisted = now.monotonic;
         branch.state = BranchState::Enlisted;
         self.set_deadline(id);
@@ -104,6 +104,7 @@ impl Coordinator {
             transaction: id,
             participant: p,
             slot: Some(slot_id),
+            transactional_id: name,
         });
     }
 
@@ -410,10 +411,15 @@ impl Coordinator {
         };
         let branch = &mut transaction.branches[index];
         branch.state = BranchState::Left;
+        let own = branch
+            .transactional_id
+            .clone()
+            .filter(|_| branch.writer.is_own());
         if let Some(participant) = branch.participant {
             self.tell(Event::EnlistRefused {
                 transaction: id,
                 participant,
+                own,
                 refusal,
             });
         }
@@ -430,7 +436,7 @@ impl Coordinator {
         let participant = &self.participants[usize::from(p.0)];
         let waited = self.config.limits.enlist_timeout.as_millis();
         let refusal = match (&participant.status, &participant.pool.last_error) {
-            (ParticipantStatus::Stopped(why), _) => Refusal::Fenced(why.clone()),
+            (ParticipantStatus::Stopped(_), _) => participant.stopped_refusal(),
             (ParticipantStatus::Unavailable(why), _) => Refusal::Unavailable(why.clone()),
             (ParticipantStatus::Starting, _) => {
                 Refusal::Unavailable(format!("no answer within {waited} ms"))

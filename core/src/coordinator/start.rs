@@ -1,7 +1,7 @@
 //! The start, and the cycle that proves a participant's preconditions: who it is, and that it can be listed.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -11,11 +11,11 @@ use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::broken::Broken;
 use crate::ending::{Ending, Ground};
-use crate::event::{AbortReason, Event, ParticipantStatus};
+use crate::event::{AbortReason, Event, ParticipantStatus, Refusal};
 use crate::evidence::EndAnswer;
 use crate::identity::{BranchIdentity, Incarnation, ParticipantId, SlotName, TransactionId};
 use crate::record::{DecidedBranch, Record};
-use crate::request::Decision;
+use crate::request::{Accepted, Decision};
 use crate::response::ConnectReport;
 use crate::time::Now;
 use crate::timers::Timer;
@@ -168,13 +168,10 @@ impl Coordinator {
             Some(bound) => {
                 // No branch is ended there either: an answer of this cluster would prove nothing (R17).
                 self.participant_mut(p).listed = false;
-                self.stop_participant(
-                    p,
-                    format!(
-                        "it is cluster {cluster_id}, but the log binds the name {name} to cluster \
-                         {bound}; correct its address, or use a new participant name"
-                    ),
+                let why = format!(
+                    "it is cluster {cluster_id}, but the log binds the name {name} to cluster {bound}"
                 );
+                self.stop_participant(p, Refusal::WrongCluster, why);
             }
             None => {
                 let record = Record::ClusterBound {
@@ -270,16 +267,55 @@ impl Coordinator {
         }
     }
 
-    /// Stops a participant until the next start (R7, R17). Branches that are decided are still ended by
-    /// their identities where the cluster is the right one.
-    pub(super) fn stop_participant(&mut self, p: ParticipantId, why: String) {
+    /// Stops a participant until the next start (R7, R17); `refusal` says what its callers hear. Branches
+    /// that are decided are still ended by their identities where the cluster is the right one.
+    pub(super) fn stop_participant(
+        &mut self,
+        p: ParticipantId,
+        refusal: fn(String) -> Refusal,
+        why: String,
+    ) {
         if self.rules.lack(Broken::R7Stop) {
             return;
         }
         self.set_status(p, ParticipantStatus::Stopped(why.clone()));
         self.timers.cancel(Timer::Participant(p));
         self.timers.cancel(Timer::Slots(p));
-        self.participant_mut(p).cycle = Cycle::Waiting;
-        self.refuse_waiters(p, &crate::event::Refusal::Fenced(why.to_string()));
+        let participant = self.participant_mut(p);
+        participant.cycle = Cycle::Waiting;
+        // The first reason is the one that matters.
+        let refusal = participant.stopped.get_or_insert(refusal(why)).clone();
+        self.refuse_waiters(p, &refusal);
+    }
+
+    /// The driver says that a participant does not answer. A cycle under way finds out by itself; else one is
+    /// begun before long.
+    pub(super) fn unreachable(
+        &mut self,
+        p: ParticipantId,
+        why: String,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        let participant = self.participant(p)?;
+        if participant.status != ParticipantStatus::Verified {
+            return Ok(Accepted::Done);
+        }
+        match participant.cycle {
+            Cycle::Waiting => self.cycle_failed(p, why, now),
+            _ => self.set_status(p, ParticipantStatus::Unavailable(why)),
+        }
+        Ok(Accepted::Done)
+    }
+
+    pub(super) fn broken(
+        &mut self,
+        p: ParticipantId,
+        why: String,
+        now: Now,
+    ) -> Result<Accepted, Refusal> {
+        self.participant(p)?;
+        self.stop_participant(p, Refusal::Broken, why);
+        self.serve_own_waiters(now);
+        Ok(Accepted::Done)
     }
 }

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::ending::{Ending, Ground};
-use crate::event::{AbortReason, ParticipantStatus};
+use crate::event::{AbortReason, ParticipantStatus, Refusal};
 use crate::evidence::TransactionDescription;
 use crate::identity::{
     BranchIdentity, ParticipantId, ProducerIdentity, SlotId, TransactionId, VersionClass,
@@ -204,6 +204,8 @@ pub(super) enum Cycle {
 pub(super) struct Participant {
     pub(super) name: Arc<str>,
     pub(super) status: ParticipantStatus,
+    /// What callers hear once it is stopped.
+    pub(super) stopped: Option<Refusal>,
     pub(super) cycle: Cycle,
     pub(super) attempts: u32,
     pub(super) pool: Pool,
@@ -229,6 +231,7 @@ impl Participant {
         Self {
             name,
             status: ParticipantStatus::Starting,
+            stopped: None,
             cycle: Cycle::Waiting,
             attempts: 0,
             pool: Pool {
@@ -255,7 +258,13 @@ impl Participant {
         }
     }
 
+    /// What callers hear of a participant that is stopped.
+    pub(super) fn stopped_refusal(&self) -> Refusal {
+        let unknown = || Refusal::Unavailable(String::from("it is stopped"));
+        self.stopped.clone().unwrap_or_else(unknown)
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.status, ParticipantStatus::Stopped(_))
+        self.stopped.is_some()
     }
 }

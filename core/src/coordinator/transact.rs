@@ -13,7 +13,7 @@ use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability, Writer};
 use crate::broken::Broken;
 use crate::ending::{Ending, Ground, Step};
-use crate::event::{AbortReason, Event, ParticipantStatus, Refusal, Reuse};
+use crate::event::{AbortReason, Event, Refusal, Reuse};
 use crate::evidence::PrepareReport;
 use crate::identity::{ParticipantId, TransactionId, VersionClass};
 use crate::record::{DecidedBranch, Record};
@@ -88,17 +88,18 @@ impl Coordinator {
     ) -> Result<Accepted, Refusal> {
         let participant = self.participant(p)?;
         let name = participant.name.clone();
-        if let ParticipantStatus::Stopped(why) = &participant.status {
-            return Err(Refusal::Fenced(why.clone()));
+        if let Some(refusal) = &participant.stopped {
+            return Err(refusal.clone());
         }
         let branches_max = self.config.limits.branches_max;
         let transaction = self.active(id)?;
         if let Some(slot) = transaction.managed_slot(p) {
-            if let Some(slot) = slot {
+            if let Some((slot, transactional_id)) = slot {
                 let event = Event::Enlisted {
                     transaction: id,
                     participant: p,
                     slot: Some(slot),
+                    transactional_id,
                 };
                 self.tell(event);
             }
@@ -191,7 +192,7 @@ impl Coordinator {
             && objection.stranger
         {
             self.counters.fences += 1;
-            self.stop_participant(p, objection.detail.clone());
+            self.stop_participant(p, Refusal::Fenced, objection.detail.clone());
         }
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
@@ -413,14 +414,16 @@ impl State {
 
 impl Transaction {
     /// Whether the participant has a managed branch here, and its slot once leased.
-    fn managed_slot(&self, p: ParticipantId) -> Option<Option<crate::SlotId>> {
+    fn managed_slot(&self, p: ParticipantId) -> Option<Option<(crate::SlotId, Arc<str>)>> {
         self.branches
             .iter()
             .filter(|branch| branch.participant == Some(p))
             .find_map(|branch| match (&branch.writer, &branch.state) {
                 (_, BranchState::Left) => None,
                 (BranchWriter::Waiting, _) => Some(None),
-                (BranchWriter::Slot(slot), _) => Some(Some(*slot)),
+                (BranchWriter::Slot(slot), _) => {
+                    Some(branch.transactional_id.clone().map(|name| (*slot, name)))
+                }
                 _ => None,
             })
     }

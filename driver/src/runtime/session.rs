@@ -1,6 +1,11 @@
 //! What callers wait for: the progress of each transaction, and of the coordinator.
 
+use std::sync::Arc;
+
 use gtc_core::{Outcome, ParticipantId, ParticipantStatus, Refusal, Reuse, SlotId, StopReason};
+
+/// What may take part for a participant: a slot (`None`), or an own producer by its transactional.id.
+pub(crate) type BranchKey = (ParticipantId, Option<Arc<str>>);
 
 /// How far the enlisting of a participant is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,23 +21,33 @@ pub(crate) enum Enlistment {
 /// What has become of a transaction so far, as its caller sees it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress {
-    branches: Vec<(ParticipantId, Enlistment)>,
-    pub(crate) released: Vec<(ParticipantId, Reuse)>,
+    branches: Vec<(BranchKey, Enlistment)>,
+    released: Vec<(BranchKey, Reuse)>,
     pub(crate) decided: bool,
     pub(crate) outcome: Option<Outcome>,
 }
 
 impl Progress {
-    pub(crate) fn branch(&self, participant: ParticipantId) -> Option<&Enlistment> {
+    pub(crate) fn branch(&self, key: &BranchKey) -> Option<&Enlistment> {
         self.branches
             .iter()
-            .find(|(name, _)| *name == participant)
+            .find(|(known, _)| known == key)
             .map(|(_, state)| state)
     }
 
-    pub(crate) fn set_branch(&mut self, participant: ParticipantId, state: Enlistment) {
-        self.branches.retain(|(name, _)| *name != participant);
-        self.branches.push((participant, state));
+    pub(crate) fn set_branch(&mut self, key: BranchKey, state: Enlistment) {
+        self.branches.retain(|(known, _)| *known != key);
+        self.branches.push((key, state));
+    }
+
+    /// Whether an own producer may go on, once its branch has ended.
+    pub(crate) fn released(&self, key: &BranchKey) -> Option<Reuse> {
+        let found = self.released.iter().find(|(known, _)| known == key);
+        found.map(|(_, reuse)| *reuse)
+    }
+
+    pub(crate) fn release(&mut self, key: BranchKey, reuse: Reuse) {
+        self.released.push((key, reuse));
     }
 }
 
