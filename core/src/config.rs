@@ -1,5 +1,7 @@
 //! The core's configuration; every limit is finite.
 
+use alloc::collections::BTreeSet;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -110,3 +112,87 @@ impl fmt::Display for ConfigError {
 }
 
 impl core::error::Error for ConfigError {}
+
+/// The longest name of a coordinator or participant: both are part of every transactional.id.
+const NAME_BYTES_MAX: usize = 64;
+
+impl Config {
+    /// Refuses names, numbers and limits that cannot work. [`Coordinator::new`](crate::Coordinator::new) asks
+    /// it too.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the first one and what is needed.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        validate_name("coordinator id", &self.coordinator)?;
+        if self.participants.is_empty() {
+            return refuse("there is no participant: add one for each cluster".into());
+        }
+        if self.participants.len() > usize::from(u16::MAX) {
+            return refuse("more than 65535 participants".into());
+        }
+        let mut seen = BTreeSet::new();
+        for participant in &self.participants {
+            participant.validate()?;
+            if !seen.insert(&participant.name) {
+                let name = &participant.name;
+                return refuse(format!(
+                    "participant {name} is configured twice: give each cluster a name of its own"
+                ));
+            }
+        }
+        self.validate_limits()
+    }
+
+    fn validate_limits(&self) -> Result<(), ConfigError> {
+        let limits = &self.limits;
+        // A delay of nothing would let a cluster that is down keep the coordinator busy.
+        let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        let positive = [
+            ("transactions_max", limits.transactions_max as u64),
+            ("branches_max", limits.branches_max as u64),
+            ("names_per_record", u64::from(limits.names_per_record)),
+            ("checkpoint_bytes", limits.checkpoint_bytes),
+            ("sweep_interval", micros(limits.sweep_interval)),
+            ("retry_initial", micros(self.backoff.initial)),
+        ];
+        match positive.iter().find(|(_, value)| *value == 0) {
+            Some((name, _)) => refuse(format!("the limit {name} must be at least 1")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ParticipantConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        let name = &self.name;
+        validate_name("participant name", name)?;
+        if self.slots_max == 0 || self.names_max < 2 {
+            return refuse(format!(
+                "participant {name}: at least one slot and two slot names"
+            ));
+        }
+        let timeout = u64::try_from(self.timeout_ms).unwrap_or(0);
+        let margin = self.margin.as_millis();
+        if u128::from(timeout) <= margin {
+            return refuse(format!(
+                "participant {name}: the transaction time-out of {timeout} ms leaves nothing after \
+                 the safety margin of {margin} ms; raise the one or lower the other"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn validate_name(what: &str, name: &str) -> Result<(), ConfigError> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_valid) {
+        return Ok(());
+    }
+    refuse(format!(
+        "{what} {name:?}: use 1 to {NAME_BYTES_MAX} letters, digits, '-' and '_'"
+    ))
+}
+
+fn refuse(why: String) -> Result<(), ConfigError> {
+    Err(ConfigError(why))
+}

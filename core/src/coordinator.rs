@@ -18,7 +18,6 @@ mod views;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -129,7 +128,7 @@ impl Coordinator {
         now: Now,
         rules: Rules,
     ) -> Result<Self, ConfigError> {
-        validate(&config)?;
+        config.validate()?;
         ledger.set_outcomes_max(config.limits.outcomes_max);
         let incarnation = ledger.incarnation.0.checked_add(1).map(Incarnation);
         let incarnation = incarnation
@@ -359,70 +358,6 @@ impl Coordinator {
 
     fn participant_config(&self, id: ParticipantId) -> &crate::ParticipantConfig {
         &self.config.participants[usize::from(id.0)]
-    }
-}
-
-fn validate(config: &Config) -> Result<(), ConfigError> {
-    let name_ok = |name: &str| {
-        !name.is_empty()
-            && name.len() <= 64
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-    };
-    let refuse = |why: String| Err(ConfigError(why));
-    if !name_ok(&config.coordinator) {
-        return refuse(format!(
-            "coordinator id {:?}: use 1 to 64 letters, digits, '-' and '_'",
-            config.coordinator
-        ));
-    }
-    if config.participants.len() > usize::from(u16::MAX) {
-        return refuse("more than 65535 participants".into());
-    }
-    let mut seen = BTreeSet::new();
-    for participant in &config.participants {
-        let name = &participant.name;
-        if !name_ok(name) {
-            return refuse(format!(
-                "participant name {name:?}: use 1 to 64 letters, digits, '-' and '_'"
-            ));
-        }
-        if !seen.insert(name) {
-            return refuse(format!("participant {name} is configured twice"));
-        }
-        if participant.slots_max == 0 || participant.names_max < 2 {
-            return refuse(format!(
-                "participant {name}: at least one slot and two slot names"
-            ));
-        }
-        let timeout = u64::try_from(participant.timeout_ms).unwrap_or(0);
-        if u128::from(timeout) <= participant.margin.as_millis() {
-            return refuse(format!(
-                "participant {name}: the transaction time-out of {timeout} ms leaves nothing after \
-                 the safety margin of {} ms; raise the one or lower the other",
-                participant.margin.as_millis()
-            ));
-        }
-    }
-    validate_limits(config)
-}
-
-fn validate_limits(config: &Config) -> Result<(), ConfigError> {
-    let limits = &config.limits;
-    // A delay of nothing would let a cluster that is down keep the coordinator busy.
-    let micros = |span: core::time::Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-    let positive = [
-        ("transactions_max", limits.transactions_max as u64),
-        ("branches_max", limits.branches_max as u64),
-        ("names_per_record", u64::from(limits.names_per_record)),
-        ("checkpoint_bytes", limits.checkpoint_bytes),
-        ("sweep_interval", micros(limits.sweep_interval)),
-        ("backoff", micros(config.backoff.initial)),
-    ];
-    match positive.iter().find(|(_, value)| *value == 0) {
-        Some((name, _)) => Err(ConfigError(format!("{name} must be at least 1"))),
-        None => Ok(()),
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use gtc_core::{
-    Accepted, Decision, ForeignBranch, KnownOutcome, Ledger, ParticipantId, Request, TransactionId,
-    TransactionView,
+    Accepted, Decision, ForeignBranch, KnownOutcome, Ledger, ParticipantId, ParticipantStatus,
+    Refusal, Request, TransactionId, TransactionView,
 };
 
 use crate::admin;
@@ -213,18 +214,13 @@ impl Coordinator {
             .await
     }
 
-    /// Waits until a participant takes branches.
+    /// Waits until a participant takes branches, at most `enlist_timeout_ms`, as an enlistment does.
     ///
     /// # Errors
-    /// Config for an unknown participant, or why the coordinator stopped before.
+    /// Config for an unknown participant, unavailable with what keeps it from being verified, why it
+    /// is stopped until a restart, or why the coordinator stopped.
     pub async fn verified(&self, participant: &str) -> Result<(), Error> {
-        const OPERATION: &str = "verify";
-        let (id, _) = self.shared.participant(OPERATION, participant)?;
-        let index = usize::from(id.0);
-        let verified = |standing: &Standing| {
-            standing.participants.get(index) == Some(&gtc_core::ParticipantStatus::Verified)
-        };
-        self.shared.until(OPERATION, verified).await
+        self.shared.verified(participant).await
     }
 
     /// The coordinator as a whole.
@@ -308,6 +304,37 @@ impl Shared {
                 .with_remedy("try again; look at the branch with `list`")),
             Err(_) => Err(self.ended(OPERATION)),
         }
+    }
+
+    async fn verified(&self, name: &str) -> Result<(), Error> {
+        const OPERATION: &str = "verify";
+        let (id, _) = self.participant(OPERATION, name)?;
+        let index = usize::from(id.0);
+        let status = |standing: &Standing| standing.participants.get(index).cloned();
+        let settled = |standing: &Standing| {
+            let status = status(standing);
+            matches!(
+                status,
+                Some(ParticipantStatus::Verified | ParticipantStatus::Stopped(_))
+            )
+        };
+        let patience = Duration::from_millis(self.engine.limits().enlist_timeout_ms);
+        let waited = tokio::time::timeout(patience, self.until(OPERATION, settled)).await;
+        if let Ok(Err(error)) = waited {
+            return Err(error);
+        }
+        let status = status(&self.engine.standing().borrow());
+        let refusal = match status {
+            Some(ParticipantStatus::Verified) => return Ok(()),
+            Some(ParticipantStatus::Stopped(_)) => {
+                self.engine.read(|core| core.stopped_participant(id))
+            }
+            Some(ParticipantStatus::Unavailable(why)) => Some(Refusal::Unavailable(why)),
+            _ => None,
+        };
+        let late = || Refusal::Unavailable(format!("no answer within {} ms", patience.as_millis()));
+        let error = verdict::refused(OPERATION, refusal.unwrap_or_else(late));
+        Err(error.with_participant(name))
     }
 
     /// Waits until the coordinator stands so, or has stopped.

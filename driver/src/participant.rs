@@ -7,6 +7,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gtc_core::{
     BranchIdentity, ConnectReport, Decision, EndAnswer, Inquiry, Listing, PrepareReport,
@@ -28,6 +29,10 @@ pub(crate) type OpenedSlot = (ProducerIdentity, SlotCondition);
 pub(crate) trait Participant: Send + Sync + 'static {
     /// Reaches the cluster and learns who it is; the error is for people.
     fn connect(&self) -> Answer<'_, Result<ConnectReport, String>>;
+
+    /// Asks whether the cluster answers within `patience`, as cheaply as it can; the error is for
+    /// people.
+    fn reach(&self, patience: Duration) -> Answer<'_, Result<(), String>>;
 
     /// Makes a writer under a new name, and initialises it.
     fn open_slot(

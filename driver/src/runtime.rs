@@ -7,6 +7,7 @@
 mod act;
 pub(crate) mod clock;
 mod own;
+mod pulse;
 mod session;
 mod timer;
 mod trace;
@@ -93,6 +94,7 @@ impl Engine {
         });
         engine.with(|engine, state| engine.drain(state));
         timer::start(&engine);
+        pulse::start(&engine);
         engine
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use gtc_core::{
     BranchIdentity, BrokerState, ConnectReport, Decision, EndAnswer, Inquiry, ListedTransaction,
@@ -31,6 +32,10 @@ pub(crate) struct State {
     pub(crate) ceiling_ms: Option<i64>,
     /// Deliveries fail from now on.
     pub(crate) deliveries_fail: bool,
+    /// Why nobody reaches it, if nobody does.
+    pub(crate) unreachable: Option<String>,
+    /// The action whose task panics from now on.
+    pub(crate) panics_at: Option<&'static str>,
     /// What attempts to end a transaction are answered, instead of what they would be.
     pub(crate) end_answers: VecDeque<EndAnswer>,
     /// Nobody is answered who wants to end a transaction.
@@ -66,6 +71,12 @@ impl Cluster {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no test panics in here")
+    }
+
+    /// A defect on purpose. It leaves the lock first, which the tests look through.
+    fn panic_at(&self, action: &str) {
+        let panics = self.state().panics_at == Some(action);
+        assert!(!panics, "told to panic");
     }
 
     /// A record written by somebody's own producer.
@@ -158,11 +169,18 @@ fn now<'a, T: Send + 'a>(answer: T) -> Answer<'a, T> {
 
 impl Participant for Cluster {
     fn connect(&self) -> Answer<'_, Result<ConnectReport, String>> {
+        if let Some(why) = self.state().unreachable.clone() {
+            return now(Err(why));
+        }
         now(Ok(ConnectReport {
             cluster_id: "memory".to_owned(),
             transaction_version: 2,
             timeout_ceiling_ms: self.state().ceiling_ms,
         }))
+    }
+
+    fn reach(&self, _patience: Duration) -> Answer<'_, Result<(), String>> {
+        now(self.state().unreachable.clone().map_or(Ok(()), Err))
     }
 
     fn open_slot(
@@ -171,6 +189,7 @@ impl Participant for Cluster {
         transactional_id: Arc<str>,
         timeout_ms: i32,
     ) -> Answer<'_, Result<OpenedSlot, SlotFailure>> {
+        self.panic_at("open-slot");
         let mut state = self.state();
         let producer = state.initialise(&transactional_id, timeout_ms);
         state.opened_with_ms.push(timeout_ms);
@@ -238,6 +257,7 @@ impl Participant for Cluster {
         _transaction: TransactionId,
         transactional_id: Arc<str>,
     ) -> Answer<'_, PrepareReport> {
+        self.panic_at("prepare");
         let mut state = self.state();
         let inquiry = state.describe(&transactional_id);
         let writer = state.ids.get(&*transactional_id).map(|id| id.producer);
@@ -256,6 +276,7 @@ impl Participant for Cluster {
         _transaction: TransactionId,
         decision: Decision,
     ) -> Answer<'_, EndAnswer> {
+        self.panic_at("end");
         let mut state = self.state();
         let Some(found) = state.slots.get_mut(&slot) else {
             return now(EndAnswer::NotSent("the slot is not open".to_owned()));
@@ -269,6 +290,7 @@ impl Participant for Cluster {
     }
 
     fn end_transaction(&self, branch: BranchIdentity, decision: Decision) -> Answer<'_, EndAnswer> {
+        self.panic_at("end");
         now(self.state().end(&branch.transactional_id, decision))
     }
 
@@ -331,6 +353,7 @@ impl World {
         let mut config = Config::new("test", "unused");
         config.limits.enlist_timeout_ms = 500;
         config.limits.close_timeout_ms = 2_000;
+        config.limits.watch_interval_ms = 10;
         let members = [("eu", &self.eu), ("us", &self.us)];
         let members = members.map(|(name, cluster)| Member {
             config: change(ParticipantConfig::kafka(name)),

@@ -331,3 +331,143 @@ async fn what_cannot_be_ended_is_listed_and_resolved_by_hand() -> Result {
     assert_eq!(world.eu.state().committed, [b"a"]);
     Ok(())
 }
+
+/// Until `found` is true, or ten seconds are over.
+async fn eventually(found: impl Fn() -> bool) {
+    let waiting = async {
+        while !found() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(10), waiting).await;
+    waited.expect("it comes to be");
+}
+
+fn state_of(coordinator: &crate::Coordinator, participant: &str) -> (String, Option<String>) {
+    let status = coordinator.status().participants.into_iter();
+    let mut found = status.filter(|found| found.name == participant);
+    let found = found.next().expect("configured");
+    (found.state, found.detail)
+}
+
+#[tokio::test]
+async fn a_dead_cluster_is_known_long_before_the_sweep_and_named() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open_with(|participant| participant.slots(1)).await?;
+    let holder = coordinator.begin()?;
+    holder.send("us", record("a")).await?;
+    world.us.state().unreachable = Some("connection refused".to_owned());
+    eventually(|| state_of(&coordinator, "us").0 == "unavailable").await;
+    assert_eq!(
+        state_of(&coordinator, "us").1.as_deref(),
+        Some("connection refused")
+    );
+    // The only slot is in use, but that is not why nobody gets one.
+    let waiting = coordinator.begin()?;
+    let error = waiting.lease("us").await.expect_err("it is dead");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("connection refused"), "{error}");
+    world.us.state().unreachable = None;
+    eventually(|| state_of(&coordinator, "us").0 == "verified").await;
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn a_panic_is_an_action_without_an_answer_and_stops_its_participant() -> Result {
+    for action in ["open-slot", "prepare", "end"] {
+        let mut world = World::new();
+        let coordinator = world.open().await?;
+        world.us.state().panics_at = Some(action);
+        let transaction = coordinator.begin()?;
+        transaction.send("eu", record("a")).await?;
+        let error = match transaction.send("us", record("b")).await {
+            Err(error) => error,
+            Ok(()) => {
+                let commit = transaction.commit_with(gtc_core::CommitReturn::Decided);
+                match commit.await {
+                    Err(error) => error,
+                    Ok(committed) => {
+                        // It is decided, and stays open where nobody knows how it ended.
+                        assert_eq!(action, "end");
+                        let outcome = coordinator.outcome(committed.id);
+                        assert_eq!(outcome, KnownOutcome::InDoubt);
+                        coordinator.begin()?.lease("us").await.expect_err("stopped")
+                    }
+                }
+            }
+        };
+        assert_ne!(error.retry(), Retry::AfterResolve, "{action}: {error}");
+        assert!(world.us.state().committed.is_empty(), "{action}");
+        let (state, detail) = state_of(&coordinator, "us");
+        assert_eq!(state, "stopped", "{action}");
+        assert!(detail.is_some_and(|why| why.contains("told to panic")));
+        let refused = coordinator.begin()?.lease("us").await.expect_err("stopped");
+        assert_eq!(refused.kind(), ErrorKind::Internal, "{refused}");
+        // The others go on, and what was decided is finished once the defect is gone.
+        let transaction = coordinator.begin()?;
+        transaction.send("eu", record("c")).await?;
+        transaction.commit().await?;
+        world.us.state().panics_at = None;
+        coordinator.close().await?;
+        assert_eq!(
+            world.us.state().committed.len(),
+            usize::from(action == "end")
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_own_producers_of_one_cluster_are_told_apart() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    for id in ["one", "two"] {
+        world.eu.state().initialise(id, 60_000);
+    }
+    let transaction = coordinator.begin()?;
+    let one = transaction.enlist("eu", "one", VersionClass::V1).await?;
+    // It has to be initialised first, which is said of it and not of the other.
+    let error = transaction
+        .enlist("eu", "three", VersionClass::V1)
+        .await
+        .expect_err("the cluster does not know it");
+    assert!(error.to_string().contains("three"), "{error}");
+    let two = transaction.enlist("eu", "two", VersionClass::V1).await?;
+    world.eu.write_as("one", b"1");
+    world.eu.write_as("two", b"2");
+    one.state_delivered();
+    two.state_delivered();
+    transaction.commit().await?;
+    assert_eq!(one.finished().await?, Reuse::Reuse);
+    assert_eq!(two.finished().await?, Reuse::Reuse);
+    let mut committed = world.eu.state().committed.clone();
+    committed.sort();
+    assert_eq!(committed, [b"1", b"2"]);
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn waiting_for_a_participant_ends_with_what_is_in_its_way() -> Result {
+    let mut world = World::new();
+    let coordinator = world
+        .open_with(|participant| participant.transaction_timeout_ms(900_000))
+        .await?;
+    coordinator.verified("us").await?;
+    // Lowered while it was down: found when it is connected to again.
+    world.us.state().ceiling_ms = Some(60_000);
+    world.us.state().unreachable = Some("down".to_owned());
+    eventually(|| state_of(&coordinator, "us").0 == "unavailable").await;
+    world.us.state().unreachable = None;
+    let ceiling = |detail: Option<String>| detail.is_some_and(|why| why.contains("60000"));
+    eventually(|| ceiling(state_of(&coordinator, "us").1)).await;
+    let error = coordinator
+        .verified("us")
+        .await
+        .expect_err("it never will be");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(
+        error.to_string().contains("transaction.max.timeout.ms"),
+        "{error}"
+    );
+    coordinator.close().await
+}

@@ -4,7 +4,10 @@ use core::time::Duration;
 
 use super::*;
 use crate::config::{Backoff, Limits, ParticipantConfig};
+use crate::event::ParticipantStatus;
+use crate::evidence::{BrokerState, EndAnswer, ListedTransaction, Listing};
 use crate::identity::LogId;
+use crate::response::ConnectReport;
 
 fn participant(name: &str) -> ParticipantConfig {
     ParticipantConfig {
@@ -64,7 +67,8 @@ fn numbers_that_cannot_work_are_refused() {
         |c| c.limits.sweep_interval = Duration::ZERO,
         "sweep_interval",
     );
-    refused(|c| c.backoff.initial = Duration::ZERO, "backoff");
+    refused(|c| c.backoff.initial = Duration::ZERO, "retry_initial");
+    refused(|c| c.participants.clear(), "there is no participant");
 }
 
 #[test]
@@ -200,4 +204,190 @@ fn unknown_and_late_responses_are_counted_and_ignored() {
     coordinator.handle_response(ActionId(999), Response::Appended, Now::default());
     assert_eq!(coordinator.counters().late_responses, late + 1);
     assert!(drain(&mut coordinator).is_empty());
+}
+
+/// Answers everything as sound clusters would, and returns the events.
+fn settle(coordinator: &mut Coordinator, cluster_id: &str) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut probes = BTreeMap::new();
+    loop {
+        let (id, action) = match coordinator.poll_output() {
+            Output::Wait(..) => return events,
+            Output::Event(event) => {
+                events.push(event);
+                continue;
+            }
+            Output::Action(id, action) => (id, action),
+        };
+        let response = match action {
+            Action::Append { .. } => Response::Appended,
+            Action::Connect { participant } => Response::Connected(ConnectReport {
+                cluster_id: format!("{cluster_id}-{}", participant.0),
+                transaction_version: 2,
+                timeout_ceiling_ms: None,
+            }),
+            Action::Fence {
+                participant,
+                transactional_id,
+                ..
+            } => {
+                probes.insert(participant, transactional_id);
+                Response::Ended(EndAnswer::Acknowledged)
+            }
+            Action::List { participant, .. } => Response::Listed(Listing {
+                transactions: vec![ListedTransaction {
+                    transactional_id: probes[&participant].clone(),
+                    producer_id: 1,
+                    state: BrokerState::Empty,
+                }],
+                complete: true,
+                detail: None,
+            }),
+            // The slot stays on its way, so that enlistments wait.
+            Action::OpenSlot { .. } => continue,
+            other => panic!("{other:?}"),
+        };
+        coordinator.handle_response(id, response, Now::default());
+    }
+}
+
+fn verified() -> Coordinator {
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), Now::default()).expect("valid");
+    let events = settle(&mut coordinator, "cluster");
+    assert!(events.contains(&Event::Participant(EU, ParticipantStatus::Verified)));
+    coordinator
+}
+
+const EU: ParticipantId = ParticipantId(0);
+
+fn at_ms(millis: u64) -> Now {
+    Now {
+        monotonic: Now::default().monotonic + Duration::from_millis(millis),
+        ..Now::default()
+    }
+}
+
+fn wait_for_a_slot(coordinator: &mut Coordinator) -> TransactionId {
+    let transaction = begin(coordinator, None).expect("running");
+    let enlist = Request::Enlist {
+        transaction,
+        participant: EU,
+    };
+    coordinator
+        .handle_request(enlist, Now::default())
+        .expect("it waits");
+    transaction
+}
+
+fn refusals(events: &[Event]) -> Vec<&Refusal> {
+    let mut found = Vec::new();
+    for event in events {
+        if let Event::EnlistRefused { refusal, .. } = event {
+            found.push(refusal);
+        }
+    }
+    found
+}
+
+#[test]
+fn an_unreachable_participant_is_told_at_once_and_proved_again() {
+    let mut coordinator = verified();
+    wait_for_a_slot(&mut coordinator);
+    let unreachable = || Request::Unreachable {
+        participant: EU,
+        why: "connection refused".into(),
+    };
+    coordinator
+        .handle_request(unreachable(), Now::default())
+        .expect("taken");
+    let told = ParticipantStatus::Unavailable("connection refused".into());
+    let events = settle(&mut coordinator, "cluster");
+    assert_eq!(events, [Event::Participant(EU, told)]);
+    // Said again, it changes nothing: no delay grows, nothing is told twice.
+    coordinator
+        .handle_request(unreachable(), Now::default())
+        .expect("taken");
+    assert!(settle(&mut coordinator, "cluster").is_empty());
+    // The next try comes long before the next sweep, and proves it again.
+    coordinator.handle_timeout(at_ms(1_000));
+    let events = settle(&mut coordinator, "cluster");
+    assert!(events.contains(&Event::Participant(EU, ParticipantStatus::Verified)));
+}
+
+#[test]
+fn who_waited_for_a_slot_of_a_dead_cluster_hears_of_the_cluster() {
+    let mut coordinator = verified();
+    wait_for_a_slot(&mut coordinator);
+    let unreachable = Request::Unreachable {
+        participant: EU,
+        why: "connection refused".into(),
+    };
+    coordinator
+        .handle_request(unreachable, at_ms(29_999))
+        .expect("taken");
+    coordinator.handle_timeout(at_ms(30_000));
+    let told = drain(&mut coordinator).into_iter();
+    let events: Vec<Event> = told
+        .filter_map(|output| match output {
+            Output::Event(event) => Some(event),
+            _ => None,
+        })
+        .collect();
+    let expected = Refusal::Unavailable("connection refused".into());
+    assert_eq!(refusals(&events), [&expected]);
+}
+
+#[test]
+fn another_cluster_at_the_address_is_no_fence() {
+    let mut coordinator = verified();
+    wait_for_a_slot(&mut coordinator);
+    let unreachable = Request::Unreachable {
+        participant: EU,
+        why: "gone".into(),
+    };
+    coordinator
+        .handle_request(unreachable, Now::default())
+        .expect("taken");
+    coordinator.handle_timeout(at_ms(1_000));
+    let events = settle(&mut coordinator, "another");
+    let told = refusals(&events);
+    assert!(
+        matches!(told[..], [Refusal::WrongCluster(why)] if why.contains("another-0")),
+        "{told:?}"
+    );
+    let enlist = Request::Enlist {
+        transaction: begin(&mut coordinator, None).expect("running"),
+        participant: EU,
+    };
+    let answer = coordinator.handle_request(enlist, Now::default());
+    assert!(
+        matches!(answer, Err(Refusal::WrongCluster(_))),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn a_participant_whose_driver_broke_is_stopped_and_says_so() {
+    let mut coordinator = verified();
+    wait_for_a_slot(&mut coordinator);
+    let broken = Request::Broken {
+        participant: EU,
+        why: "a task panicked".into(),
+    };
+    coordinator
+        .handle_request(broken, Now::default())
+        .expect("taken");
+    let events = settle(&mut coordinator, "cluster");
+    let expected = Refusal::Broken("a task panicked".into());
+    assert_eq!(refusals(&events), [&expected]);
+    // It stays stopped, whatever is said of it later.
+    coordinator.handle_timeout(at_ms(120_000));
+    let enlist = Request::Enlist {
+        transaction: begin(&mut coordinator, None).expect("running"),
+        participant: EU,
+    };
+    assert_eq!(
+        coordinator.handle_request(enlist, Now::default()),
+        Err(expected)
+    );
 }

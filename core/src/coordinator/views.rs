@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::Coordinator;
 use super::state::{Branch, BranchState, SlotState, State, Transaction};
 use crate::event::{
-    BranchView, ForeignBranch, ParticipantStatus, TransactionState, TransactionView,
+    BranchView, ForeignBranch, ParticipantStatus, Refusal, TransactionState, TransactionView,
 };
 use crate::identity::{Incarnation, ParticipantId, TransactionId};
 use crate::ledger::{KnownOutcome, Ledger};
@@ -144,6 +144,12 @@ impl Coordinator {
         self.participants
             .get(usize::from(p.0))
             .map(|participant| &participant.status)
+    }
+
+    /// What callers hear of a participant that is stopped; `None` for one that is not.
+    #[must_use]
+    pub fn stopped_participant(&self, p: ParticipantId) -> Option<Refusal> {
+        self.participants.get(usize::from(p.0))?.stopped.clone()
     }
 
     /// The finalised feature `transaction.version` of a participant, once it was connected.

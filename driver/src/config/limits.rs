@@ -49,6 +49,9 @@ limits! {
     retry_max_ms = 5_000, "The longest delay of a retry.";
     connect_timeout_ms = 10_000, "How long opening waits for the participants to answer.";
     close_timeout_ms = 30_000, "How long closing waits for what is under way.";
+    watch_interval_ms = 2_000, "How often each participant is asked whether it answers.";
+    watch_timeout_ms = 3_000,
+        "How long it may take to answer that before it counts as unavailable.";
     own_delivery_timeout_ms = 30_000,
         "How long a vote waits for the deliveries that an own producer still counts as open.";
 }

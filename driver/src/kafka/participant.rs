@@ -5,6 +5,7 @@ mod gate;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use gtc_core::{
     BranchIdentity, ConnectReport, Decision, EndAnswer, Inquiry, Listing, PrepareReport,
@@ -209,6 +210,13 @@ impl KafkaParticipant {
 impl Participant for KafkaParticipant {
     fn connect(&self) -> Answer<'_, Result<ConnectReport, String>> {
         Box::pin(async { self.connected().await.map_err(|error| error.to_string()) })
+    }
+
+    fn reach(&self, patience: Duration) -> Answer<'_, Result<(), String>> {
+        Box::pin(async move {
+            let reached = self.control.reach(patience).await;
+            reached.map_err(|error| error.to_string())
+        })
     }
 
     fn open_slot(

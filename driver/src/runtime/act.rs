@@ -1,11 +1,16 @@
 //! Runs the core's actions: each is a task that ends in one response.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use gtc_core::{
-    Action, ActionId, AppendFailure, Durability, Inquiry, ParticipantId, PrepareReport, Record,
-    Response, TransactionId, Writer,
+    Action, ActionId, AppendFailure, Durability, EndAnswer, Inquiry, Listing, ParticipantId,
+    PrepareReport, Record, Request, Response, SlotCondition, SlotFailure, TransactionId,
+    WriteReport, Writer,
 };
 use tracing::Instrument;
 
@@ -50,9 +55,15 @@ impl Engine {
         );
         let task = async move {
             let began = Instant::now();
-            let response = match receipt {
-                Some(receipt) => appended(receipt.await),
-                None => engine.perform(&running.action).await,
+            let work = async {
+                match receipt {
+                    Some(receipt) => appended(receipt.await),
+                    None => engine.perform(&running.action).await,
+                }
+            };
+            let response = match caught(work).await {
+                Ok(response) => response,
+                Err(panic) => engine.broken(&running, panic),
             };
             running.point(Side::After);
             let of = (&running.action, running.transaction);
@@ -176,6 +187,25 @@ impl Engine {
         }
     }
 
+    /// An action that panicked is one without an answer, and its participant is not trusted any more.
+    fn broken(self: &Arc<Self>, running: &Running, panic: String) -> Response {
+        let action = running.action.name();
+        tracing::error!(
+            target: "gtc",
+            participant = &*running.participant,
+            action,
+            panic,
+            "a defect of gtc: the participant is stopped until a restart"
+        );
+        let why = format!("`{action}` failed by a defect of gtc: {panic}");
+        if let Some(participant) = running.action.participant() {
+            let why = why.clone();
+            // Refused by a coordinator that has ended.
+            let _ = self.request(Request::Broken { participant, why });
+        }
+        unanswered(&running.action, why)
+    }
+
     fn driver(&self, participant: ParticipantId) -> Option<&dyn Participant> {
         let (_, driver) = self.participants.get(usize::from(participant.0))?;
         Some(&**driver)
@@ -203,5 +233,58 @@ fn appended(outcome: Result<(), LogError>) -> Response {
             }
             _ => AppendFailure::Unknown(error.to_string()),
         }),
+    }
+}
+
+/// Runs a future to its end, or to its panic, whose text is the error.
+pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| {
+        // What a panic leaves behind is dropped, or made to hold its own (see the locks).
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+            Err(panic) => Poll::Ready(Err(text_of(&*panic))),
+        }
+    })
+    .await
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a text").to_owned()
+}
+
+/// The response to an action of which nobody knows what it did. Never one that says that it succeeded.
+fn unanswered(action: &Action, why: String) -> Response {
+    match action {
+        Action::Append { .. } | Action::Checkpoint { .. } => {
+            Response::AppendFailed(AppendFailure::Unknown(why))
+        }
+        Action::OpenSlot { .. } => Response::SlotFailed(SlotFailure {
+            timeout_above_ceiling: false,
+            detail: why,
+        }),
+        Action::VerifySlot { .. } => Response::SlotVerified(SlotCondition::Unproven(why)),
+        Action::CloseSlot { .. } => Response::SlotClosed,
+        Action::Prepare { .. } => Response::Prepared(PrepareReport {
+            writes: WriteReport {
+                failed: 1,
+                detail: Some(why),
+                ..WriteReport::default()
+            },
+            writer: None,
+            inquiry: None,
+        }),
+        Action::EndByWriter { .. } | Action::EndTransaction { .. } | Action::Fence { .. } => {
+            Response::Ended(EndAnswer::NoAnswer(why))
+        }
+        Action::Inquire { .. } => Response::Inquired(Inquiry::NoAnswer(why)),
+        Action::List { .. } => Response::Listed(Listing {
+            detail: Some(why),
+            ..Listing::default()
+        }),
+        _ => Response::ConnectFailed(why),
     }
 }

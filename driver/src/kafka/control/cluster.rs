@@ -1,6 +1,7 @@
 //! The cluster itself: its id, brokers, topics, features, settings and offsets.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
@@ -11,6 +12,7 @@ use kafka_protocol::messages::{
     ListOffsetsResponse, MetadataRequest, MetadataResponse,
 };
 use kafka_protocol::protocol::StrBytes;
+use tokio::time::Instant;
 
 use super::client::{ControlClient, Target};
 use super::error::{ControlError, Failure};
@@ -127,6 +129,16 @@ impl OffsetQuery {
 }
 
 impl ControlClient {
+    /// Asks whether any broker answers within `patience`.
+    pub(crate) async fn reach(&self, patience: Duration) -> Result<(), ControlError> {
+        let request = MetadataRequest::default().with_topics(Some(Vec::new()));
+        let deadline = Instant::now() + patience;
+        let answered = self.read(Target::Any, &request, deadline, |_| Ok(()));
+        answered
+            .await
+            .map_err(|failure| self.error("ask whether it answers", failure))
+    }
+
     /// The cluster.id and the brokers.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ impl World {
                 transaction,
                 participant,
                 slot,
+                ..
             } => self.enlisted(transaction, usize::from(participant.0), slot),
             Event::EnlistRefused {
                 transaction,
@@ -32,6 +33,7 @@ impl World {
                 transaction,
                 participant,
                 reuse,
+                ..
             } => self.own_released(transaction, usize::from(participant.0), reuse),
             Event::Heuristic(id, branch) => self.oracle.heuristic(id, &branch, &self.brokers),
             Event::Settled {
