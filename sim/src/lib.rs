@@ -7,7 +7,7 @@
 
 #[cfg(feature = "broken")]
 pub mod broken;
-mod model;
+pub mod model;
 mod run;
 mod source;
 mod violation;

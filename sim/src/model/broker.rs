@@ -1,109 +1,45 @@
-//! A model of one cluster's broker transaction coordinator, after the tables of kafka-facts.
+//! A model of one cluster: its broker transaction coordinator, one topic partition and one consumer group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gtc_core::{
-    BrokerState, Decision, Inquiry, ListedTransaction, ProducerIdentity, TransactionDescription,
-    TransactionId, VersionClass,
-};
+use gtc_core::{BrokerState, Decision, Inquiry, ListedTransaction, ProducerIdentity, VersionClass};
 
-/// What a broker transaction was opened for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tag {
-    /// The global transaction.
-    pub transaction: TransactionId,
-    /// The participant's index.
-    pub participant: usize,
-    /// The transactional.id.
-    pub name: Arc<str>,
-    /// Opened by a request that arrived after its branch was over: must never commit.
-    pub stray: bool,
-}
+pub use super::call::{Call, Fate, Reply, Tag, code, control_version, writer_version};
+use super::entry::{Effect, Entry, Verdict};
+use super::group::Group;
+use super::partition::Partition;
 
-/// What became of a tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
-    Open,
-    Committed,
-    Aborted,
-}
-
-/// A request that changes something.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Call {
-    Init {
-        id: Arc<str>,
-        timeout_ms: i32,
-    },
-    End {
-        id: Arc<str>,
-        producer: ProducerIdentity,
-        class: VersionClass,
-        decision: Decision,
-        /// The transaction that its sender means.
-        intent: Option<Tag>,
-    },
-    Add {
-        id: Arc<str>,
-        producer: ProducerIdentity,
-        tag: Tag,
-    },
-}
-
-impl Call {
-    /// The transactional.id that it is about.
-    pub fn id(&self) -> &Arc<str> {
-        match self {
-            Self::Init { id, .. } | Self::End { id, .. } | Self::Add { id, .. } => id,
-        }
-    }
-
-    /// The transaction that its sender means.
-    pub fn intent(&self) -> Option<&Tag> {
-        match self {
-            Self::End { intent, .. } => intent.as_ref(),
-            Self::Add { tag, .. } => Some(tag),
-            Self::Init { .. } => None,
-        }
-    }
-}
-
-/// The answer to a [`Call`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reply {
-    Done(ProducerIdentity),
-    Code(i16),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Entry {
-    producer: ProducerIdentity,
-    state: BrokerState,
-    start_ms: i64,
-    timeout_ms: i32,
-    began_us: u64,
-    open: Option<Tag>,
-}
+/// `transactional.id.expiration.ms` of a stock broker.
+pub const ID_EXPIRATION_US: u64 = 7 * 24 * 3600 * 1_000_000;
 
 /// One cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Broker {
+    /// It answers.
     pub up: bool,
+    /// The finalised feature `transaction.version`.
     pub transaction_version: i16,
+    /// `transaction.max.timeout.ms`.
     pub ceiling_ms: i32,
+    /// The epoch of a transactional.id at its first initialisation: above 0 it stands for one of old age.
     pub first_epoch: i16,
-    skew_ms: i64,
+    /// How far its clock is ahead of the world's.
+    pub skew_ms: i64,
     next_id: i64,
     last_start_ms: i64,
     entries: BTreeMap<Arc<str>, Entry>,
+    /// What became of every transaction that was ever opened here.
     pub fates: BTreeMap<Tag, Fate>,
     starts: BTreeMap<(Arc<str>, i64), Tag>,
+    /// The data.
+    pub partition: Partition,
+    /// The offsets.
+    pub group: Group,
 }
 
-const MAX_EPOCH: i16 = i16::MAX - 1;
-
 impl Broker {
+    /// A new cluster.
     pub fn new(transaction_version: i16, first_epoch: i16, skew_ms: i64) -> Self {
         Self {
             up: true,
@@ -116,16 +52,16 @@ impl Broker {
             entries: BTreeMap::new(),
             fates: BTreeMap::new(),
             starts: BTreeMap::new(),
+            partition: Partition::default(),
+            group: Group::default(),
         }
     }
 
     /// The tag that is open under an id.
     pub fn open_tag(&self, id: &str) -> Option<&Tag> {
         let entry = self.entries.get(id)?;
-        entry
-            .open
-            .as_ref()
-            .filter(|_| entry.state == BrokerState::Ongoing)
+        let ongoing = entry.state == BrokerState::Ongoing;
+        entry.open.as_ref().filter(|_| ongoing)
     }
 
     /// The tag that began under an id at that time.
@@ -138,7 +74,8 @@ impl Broker {
     pub fn expires_us(&self, tag: &Tag) -> Option<u64> {
         let entry = self.entries.get(&tag.name)?;
         let open = entry.state == BrokerState::Ongoing && entry.open.as_ref() == Some(tag);
-        open.then(|| entry.began_us + entry.timeout_ms.unsigned_abs() as u64 * 1000)
+        let expires_ms = entry.start_ms - self.skew_ms + i64::from(entry.timeout_ms);
+        open.then(|| u64::try_from(expires_ms).unwrap_or(0) * 1000)
     }
 
     /// A repeat of a committed branch's own AddPartitionsToTxn opened it: there is no record in it.
@@ -150,81 +87,73 @@ impl Broker {
         tag.stray && self.fates.get(&first) == Some(&Fate::Committed)
     }
 
-    /// Seven days without use: every id that is not open is forgotten.
-    pub fn expire_idle(&mut self) {
-        let used = |entry: &Entry| entry.state.is_open();
-        self.entries.retain(|_, entry| used(entry));
-    }
-
     /// All tags that are open.
     pub fn open_tags(&self) -> impl Iterator<Item = &Tag> {
         let open = |entry: &&Entry| entry.state == BrokerState::Ongoing;
-        self.entries
-            .values()
-            .filter(open)
-            .filter_map(|entry| entry.open.as_ref())
+        let entries = self.entries.values().filter(open);
+        entries.filter_map(|entry| entry.open.as_ref())
     }
 
+    /// Executes a request.
     pub fn call(&mut self, call: &Call, now_us: u64) -> Reply {
-        match call {
-            Call::Init { id, timeout_ms } => self.init(id, *timeout_ms),
-            Call::End {
-                id,
-                producer,
-                class,
-                decision,
-                ..
-            } => self.end(id, *producer, (*class, *decision)),
-            Call::Add { id, producer, tag } => self.add(id, *producer, tag, now_us),
-        }
+        let verdict = match call {
+            Call::Init { id, timeout_ms } => self.init(id, *timeout_ms, now_us),
+            Call::End { .. } => {
+                let verdict = self.end(call, now_us);
+                verdict.map_err(|found| worded(found, end_words(call)))
+            }
+            Call::Add { id, producer, tag } => self.join_partition(id, *producer, tag, now_us),
+            Call::Write { .. } => self.write(call, now_us),
+            Call::Offsets { .. } => self.pend(call, now_us),
+        };
+        verdict.map_or_else(Reply::Code, Reply::Done)
     }
 
-    fn init(&mut self, id: &Arc<str>, timeout_ms: i32) -> Reply {
-        if timeout_ms > self.ceiling_ms {
-            return Reply::Code(50);
+    /// By the broker's clock; two transactions of one id never begin in the same millisecond.
+    fn next_start_ms(&self, now_us: u64) -> i64 {
+        let clock_ms = (now_us / 1000) as i64 + self.skew_ms;
+        clock_ms.max(self.last_start_ms + 1)
+    }
+
+    fn fresh_id(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    fn init(
+        &mut self,
+        id: &Arc<str>,
+        timeout_ms: i32,
+        now_us: u64,
+    ) -> Result<ProducerIdentity, i16> {
+        if timeout_ms <= 0 || timeout_ms > self.ceiling_ms {
+            return Err(code::INVALID_TRANSACTION_TIMEOUT);
         }
-        let fresh = ProducerIdentity {
-            producer_id: self.next_id,
-            epoch: self.first_epoch,
-        };
+        let fresh_id = self.fresh_id();
         let Some(entry) = self.entries.get_mut(id) else {
-            self.next_id += 1;
-            let entry = Entry {
-                producer: fresh,
-                state: BrokerState::Empty,
-                start_ms: -1,
-                timeout_ms,
-                began_us: 0,
-                open: None,
+            let producer = ProducerIdentity {
+                producer_id: fresh_id,
+                epoch: self.first_epoch,
             };
+            let mut entry = Entry::new(producer, timeout_ms);
+            entry.touched_us = now_us;
             self.entries.insert(id.clone(), entry);
-            return Reply::Done(fresh);
+            return Ok(producer);
         };
-        match entry.state {
-            BrokerState::Ongoing => {
-                entry.state = BrokerState::PrepareEpochFence;
-                entry.producer.epoch = entry.producer.epoch.saturating_add(1);
-                let tag = entry.open.clone();
-                self.settle_tag(tag, Fate::Aborted);
-                Reply::Code(51)
-            }
-            BrokerState::PrepareCommit
-            | BrokerState::PrepareAbort
-            | BrokerState::PrepareEpochFence => Reply::Code(51),
-            _ => {
-                if entry.producer.epoch >= MAX_EPOCH {
-                    entry.producer = ProducerIdentity { epoch: 0, ..fresh };
-                    self.next_id += 1;
-                } else {
-                    entry.producer.epoch += 1;
-                }
-                entry.state = BrokerState::Empty;
-                entry.start_ms = -1;
-                entry.timeout_ms = timeout_ms;
-                entry.open = None;
-                Reply::Done(entry.producer)
-            }
+        if entry.state == BrokerState::Ongoing {
+            entry.fence();
+            entry.touched_us = now_us;
+            let tag = entry.open.clone();
+            self.settle_tag(tag, Fate::Aborted);
+            return Err(code::CONCURRENT_TRANSACTIONS);
         }
+        entry.touched_us = now_us;
+        let (producer, _) = entry.init(timeout_ms, fresh_id)?;
+        // Kafka 4.0 still shows the start of the transaction before.
+        if self.transaction_version >= 2 {
+            entry.start_ms = -1;
+        }
+        Ok(producer)
     }
 
     fn settle_tag(&mut self, tag: Option<Tag>, fate: Fate) {
@@ -234,121 +163,173 @@ impl Broker {
         }
     }
 
-    /// AddPartitionsToTxn, or the first Produce of a v2 client.
-    fn add(&mut self, id: &Arc<str>, producer: ProducerIdentity, tag: &Tag, now_us: u64) -> Reply {
-        let clock_ms = (now_us / 1000) as i64 + self.skew_ms;
-        let start_ms = clock_ms.max(self.last_start_ms + 1);
-        let Some(entry) = self.entries.get_mut(id) else {
-            return Reply::Code(49);
-        };
-        if entry.producer != producer {
-            return Reply::Code(90);
-        }
-        match entry.state {
-            BrokerState::Ongoing => return Reply::Done(producer),
-            BrokerState::PrepareCommit
-            | BrokerState::PrepareAbort
-            | BrokerState::PrepareEpochFence => return Reply::Code(51),
-            _ => {}
-        }
-        entry.state = BrokerState::Ongoing;
-        entry.start_ms = start_ms;
-        entry.began_us = now_us;
-        entry.open = Some(tag.clone());
-        self.last_start_ms = start_ms;
-        self.starts.insert((id.clone(), start_ms), tag.clone());
-        self.fates.insert(tag.clone(), Fate::Open);
-        Reply::Done(producer)
-    }
-
-    fn end(
+    fn join(
         &mut self,
         id: &Arc<str>,
         producer: ProducerIdentity,
-        (class, decision): (VersionClass, Decision),
-    ) -> Reply {
-        let rolled = ProducerIdentity {
-            producer_id: self.next_id,
-            epoch: 0,
-        };
-        let Some(entry) = self.entries.get_mut(id) else {
-            return Reply::Code(49);
-        };
-        let before = entry.producer;
-        let same = before == producer;
-        let moved = class == VersionClass::V2
-            && before.producer_id == producer.producer_id
-            && before.epoch == producer.epoch.saturating_add(1);
-        if !same && !moved {
-            return Reply::Code(fenced(class));
+        tag: &Tag,
+        now_us: u64,
+    ) -> Result<ProducerIdentity, i16> {
+        let start_ms = self.next_start_ms(now_us);
+        let entry = self.entries.get_mut(id);
+        let entry = entry.ok_or(code::INVALID_PRODUCER_ID_MAPPING)?;
+        let joined = entry.join(producer);
+        let (producer, effect) =
+            joined.map_err(|found| worded(found, code::INVALID_PRODUCER_EPOCH))?;
+        entry.touched_us = now_us;
+        if effect == Effect::Begins {
+            entry.start_ms = start_ms;
+            entry.open = Some(tag.clone());
+            self.last_start_ms = entry.start_ms;
+            self.starts
+                .insert((id.clone(), entry.start_ms), tag.clone());
+            self.fates.insert(tag.clone(), Fate::Open);
         }
-        let commit = decision == Decision::Commit;
-        match entry.state {
-            BrokerState::Ongoing if same => {
-                entry.state = match decision {
-                    Decision::Commit => BrokerState::PrepareCommit,
-                    Decision::Abort => BrokerState::PrepareAbort,
-                };
-                if class == VersionClass::V2 {
-                    if entry.producer.epoch >= MAX_EPOCH {
-                        entry.producer = rolled;
-                        self.next_id += 1;
-                    } else {
-                        entry.producer.epoch += 1;
-                    }
-                }
-                let (next, tag) = (entry.producer, entry.open.clone());
-                let fate = if commit {
-                    Fate::Committed
-                } else {
-                    Fate::Aborted
-                };
-                self.settle_tag(tag, fate);
-                Reply::Done(next)
+        Ok(producer)
+    }
+
+    fn join_partition(
+        &mut self,
+        id: &Arc<str>,
+        producer: ProducerIdentity,
+        tag: &Tag,
+        now_us: u64,
+    ) -> Result<ProducerIdentity, i16> {
+        self.join(id, producer, tag, now_us)?;
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.has_partition = true;
+        }
+        Ok(producer)
+    }
+
+    /// A v1 client's record must find its partition in the transaction; a v2 client's brings it in.
+    fn write(&mut self, call: &Call, now_us: u64) -> Result<ProducerIdentity, i16> {
+        let Call::Write {
+            id,
+            producer,
+            class,
+            tag,
+            number,
+        } = call
+        else {
+            unreachable!("only Write is written");
+        };
+        match class {
+            VersionClass::V1 => self.verify(id, *producer)?,
+            VersionClass::V2 => {
+                self.join_partition(id, *producer, tag, now_us)?;
             }
-            BrokerState::Ongoing => Reply::Code(fenced(class)),
-            BrokerState::PrepareCommit
-            | BrokerState::PrepareAbort
-            | BrokerState::PrepareEpochFence => Reply::Code(51),
-            BrokerState::CompleteCommit if commit => Reply::Done(before),
-            BrokerState::CompleteAbort if !commit => Reply::Done(before),
-            BrokerState::Empty if !commit && class == VersionClass::V2 => Reply::Done(before),
-            _ => Reply::Code(48),
+        }
+        self.partition
+            .append(producer.producer_id, tag.clone(), *number);
+        Ok(*producer)
+    }
+
+    fn verify(&self, id: &str, producer: ProducerIdentity) -> Result<(), i16> {
+        let entry = self.entries.get(id);
+        let entry = entry.ok_or(code::INVALID_TXN_STATE)?;
+        if entry.producer.producer_id != producer.producer_id {
+            return Err(code::INVALID_TXN_STATE);
+        }
+        if entry.producer.epoch != producer.epoch {
+            return Err(code::INVALID_PRODUCER_EPOCH);
+        }
+        match entry.state {
+            BrokerState::Ongoing if entry.has_partition => Ok(()),
+            _ if entry.is_ending() => Err(code::NOT_ENOUGH_REPLICAS),
+            _ => Err(code::INVALID_TXN_STATE),
         }
     }
 
-    /// Markers are written, and what is too old is aborted.
+    fn pend(&mut self, call: &Call, now_us: u64) -> Result<ProducerIdentity, i16> {
+        let Call::Offsets {
+            id,
+            producer,
+            tag,
+            generation,
+            offset,
+            ..
+        } = call
+        else {
+            unreachable!("only Offsets are pended");
+        };
+        self.join(id, *producer, tag, now_us)?;
+        let pending = (*offset, tag.clone());
+        self.group
+            .pend(producer.producer_id, *generation, pending)?;
+        Ok(*producer)
+    }
+
+    fn end(&mut self, call: &Call, now_us: u64) -> Result<ProducerIdentity, i16> {
+        let Call::End {
+            id,
+            producer,
+            version,
+            decision,
+            ..
+        } = call
+        else {
+            unreachable!("only End ends");
+        };
+        let (fresh_id, start_ms) = (self.fresh_id(), self.next_start_ms(now_us));
+        let entry = self.entries.get_mut(id);
+        let entry = entry.ok_or(code::INVALID_PRODUCER_ID_MAPPING)?;
+        let verdict: Verdict = if *version >= 5 {
+            entry.end_v2(*producer, *decision, fresh_id)
+        } else {
+            entry.end_v1(*producer, *decision)
+        };
+        let (next, effect) = verdict?;
+        entry.touched_us = now_us;
+        if effect == Effect::EndsEmpty {
+            entry.start_ms = start_ms;
+            self.last_start_ms = start_ms;
+        } else if let Effect::Ends(decision) = effect {
+            let fate = match decision {
+                Decision::Commit => Fate::Committed,
+                Decision::Abort => Fate::Aborted,
+            };
+            let tag = entry.open.clone();
+            self.settle_tag(tag, fate);
+        }
+        Ok(next)
+    }
+
+    /// All markers are written, and what is too old is aborted or forgotten.
     pub fn tick(&mut self, now_us: u64) {
+        self.write_markers();
+        let clock_ms = (now_us / 1000) as i64 + self.skew_ms;
         let mut expired = Vec::new();
         for entry in self.entries.values_mut() {
-            entry.state = match entry.state {
-                BrokerState::PrepareCommit => BrokerState::CompleteCommit,
-                BrokerState::PrepareAbort | BrokerState::PrepareEpochFence => {
-                    BrokerState::CompleteAbort
-                }
-                other => other,
-            };
-            let age_us = now_us.saturating_sub(entry.began_us);
-            let timeout_us = entry.timeout_ms.unsigned_abs() as u64 * 1000;
-            if entry.state == BrokerState::Ongoing && age_us >= timeout_us {
-                entry.state = BrokerState::PrepareAbort;
-                entry.producer.epoch = entry.producer.epoch.saturating_add(1);
+            let age_ms = clock_ms - entry.start_ms;
+            if entry.state == BrokerState::Ongoing && age_ms >= i64::from(entry.timeout_ms) {
+                entry.fence();
+                entry.touched_us = now_us;
                 expired.push(entry.open.clone());
             }
         }
         for tag in expired {
             self.settle_tag(tag, Fate::Aborted);
         }
+        let idle = |entry: &Entry| now_us.saturating_sub(entry.touched_us) >= ID_EXPIRATION_US;
+        self.entries
+            .retain(|_, entry| entry.state.is_open() || !idle(entry));
     }
 
+    /// The markers of what is ended reach the partition and the group: only now do readers see it.
+    pub fn write_markers(&mut self) {
+        for entry in self.entries.values_mut().filter(|entry| entry.is_ending()) {
+            let committed = entry.complete();
+            self.partition.end(entry.ends_id, committed);
+            self.group.end(entry.ends_id, committed);
+        }
+    }
+
+    /// DescribeTransactions.
     pub fn describe(&self, id: &str) -> Inquiry {
-        self.entries.get(id).map_or(Inquiry::NotFound, |entry| {
-            Inquiry::Described(TransactionDescription {
-                state: entry.state,
-                producer: entry.producer,
-                start_time_ms: entry.start_ms,
-                timeout_ms: entry.timeout_ms,
-            })
+        let entry = self.entries.get(id);
+        entry.map_or(Inquiry::NotFound, |entry| {
+            Inquiry::Described(entry.description())
         })
     }
 
@@ -357,10 +338,12 @@ impl Broker {
         self.entries.get(id).map(|entry| entry.producer)
     }
 
+    /// ListTransactions, of the ids with this prefix.
     pub fn list(&self, prefix: &str) -> Vec<ListedTransaction> {
-        let entries = self.entries.iter();
+        let from = Arc::from(prefix);
+        let entries = self.entries.range::<Arc<str>, _>(from..);
+        let entries = entries.take_while(|(id, _)| id.starts_with(prefix));
         entries
-            .filter(|(id, _)| id.starts_with(prefix))
             .map(|(id, entry)| ListedTransaction {
                 transactional_id: id.clone(),
                 producer_id: entry.producer.producer_id,
@@ -370,9 +353,19 @@ impl Broker {
     }
 }
 
-fn fenced(class: VersionClass) -> i16 {
-    match class {
-        VersionClass::V1 => 47,
-        VersionClass::V2 => 90,
+/// How EndTxn calls a fence, by its version.
+fn end_words(call: &Call) -> i16 {
+    match call {
+        Call::End { version, .. } if *version < 2 => code::INVALID_PRODUCER_EPOCH,
+        _ => code::PRODUCER_FENCED,
+    }
+}
+
+/// A fence has several names, by request and version.
+fn worded(found: i16, fenced: i16) -> i16 {
+    if found == code::PRODUCER_FENCED {
+        fenced
+    } else {
+        found
     }
 }

@@ -10,7 +10,7 @@ use gtc_core::{
 };
 
 use super::World;
-use crate::model::broker::{Call, Reply, Tag};
+use crate::model::broker::{Call, Reply, Tag, control_version, writer_version};
 
 /// A managed producer.
 pub struct Instance {
@@ -283,7 +283,7 @@ impl World {
         let call = Call::End {
             id: instance.name.clone(),
             producer: instance.producer,
-            class: VersionClass::V1,
+            version: writer_version(VersionClass::V1),
             decision,
             intent: Some(tag),
         };
@@ -317,7 +317,7 @@ impl World {
         let call = Call::End {
             id: id.clone(),
             producer: branch.producer,
-            class: branch.version_class,
+            version: control_version(branch.version_class),
             decision,
             intent,
         };

@@ -74,7 +74,7 @@ impl Oracle {
                 let account = self.account(tag.transaction).clone();
                 no_live_transaction_fenced(&account, tag, log);
             }
-            Call::Add { .. } => unreachable!("model: AddPartitionsToTxn ends nothing"),
+            _ => unreachable!("model: a write ends nothing"),
         }
     }
 

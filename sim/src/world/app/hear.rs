@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gtc_core::{Decision, Event, Outcome, Reuse, SlotId, TransactionId, VersionClass, WriteReport};
 
 use super::{Own, Stage};
-use crate::model::broker::{Call, Reply};
+use crate::model::broker::{Call, Reply, writer_version};
 use crate::world::World;
 use crate::world::driver::Lease;
 
@@ -108,7 +108,7 @@ impl World {
             let call = Call::End {
                 id: own.name.clone(),
                 producer: own.producer,
-                class: own.class,
+                version: writer_version(own.class),
                 decision: Decision::Abort,
                 intent: Some(stray),
             };
