@@ -46,7 +46,7 @@ pub(crate) struct OwnEntry {
 pub(crate) struct Names {
     /// Numbers below this were made known.
     pub(crate) until: u32,
-    /// When the last of them were.
+    /// When the last of them were, and once their incarnation has ended: when its successor started.
     pub(crate) unix_ms: u64,
 }
 
@@ -131,6 +131,7 @@ impl Ledger {
                         incarnation.0, self.incarnation.0
                     )));
                 }
+                self.end_names_of(self.incarnation, unix_ms);
                 self.incarnation = incarnation;
                 self.started_unix_ms = unix_ms;
             }
@@ -320,6 +321,15 @@ impl Ledger {
     /// Whether the records say that a branch of an unfinished transaction needs nothing more.
     pub(crate) fn has_ended(&self, id: TransactionId, key: &BranchKey) -> bool {
         self.open.get(&id).is_some_and(|entry| entry.has_ended(key))
+    }
+
+    /// An incarnation initialises names for as long as it lives, its probe with every sweep: what it sent last
+    /// may still be under way long after the names were made known (R6).
+    fn end_names_of(&mut self, ended: Incarnation, unix_ms: u64) {
+        let names = self.names.iter_mut();
+        for (_, names) in names.filter(|((_, incarnation), _)| *incarnation == ended) {
+            names.unix_ms = names.unix_ms.max(unix_ms);
+        }
     }
 
     /// The records that lead to this state, for a checkpoint.

@@ -293,3 +293,38 @@ fn a_snapshot_replays_to_the_same_ledger() {
         replays(&ledger);
     }
 }
+
+/// A name may have been initialised until its incarnation ended, however long ago it was made known.
+#[test]
+fn names_age_from_the_end_of_their_incarnation() {
+    let at = |incarnation, unix_ms| Record::Started {
+        incarnation: Incarnation(incarnation),
+        unix_ms,
+    };
+    let names = |incarnation, unix_ms| Record::Names {
+        incarnation: Incarnation(incarnation),
+        participant: name("eu"),
+        first: 0,
+        count: 4,
+        unix_ms,
+    };
+    let mut ledger = Ledger::new();
+    for record in [
+        at(1, 10),
+        names(1, 20),
+        at(2, 900),
+        names(2, 910),
+        at(3, 2000),
+    ] {
+        ledger.apply(record).unwrap();
+    }
+    let age = |ledger: &Ledger, incarnation| {
+        ledger.names[&(name("eu"), Incarnation(incarnation))].unix_ms
+    };
+    assert_eq!((age(&ledger, 1), age(&ledger, 2)), (900, 2000));
+    let mut copy = Ledger::new();
+    for record in ledger.snapshot(Rules::default()) {
+        copy.apply(record).unwrap();
+    }
+    assert_eq!((age(&copy, 1), age(&copy, 2)), (900, 2000));
+}
