@@ -20,12 +20,15 @@
 
 mod environment;
 mod file;
+mod keys;
 mod limits;
 mod participant;
 mod secret;
+mod values;
 
 use std::path::{Path, PathBuf};
 
+pub use keys::{ConfigKey, KeyType, keys};
 pub use limits::Limits;
 pub use participant::ParticipantConfig;
 pub use secret::Secret;
@@ -95,7 +98,7 @@ impl Config {
             .with_source(error)
         })?;
         let lookup = |name: &str| std::env::var(name).ok();
-        let mut config = file::read(&path.display().to_string(), &text, &lookup)?;
+        let mut config = file::read(Some(&path.display().to_string()), &text, &lookup)?;
         if let Some(directory) = path.parent() {
             config.log = directory.join(&config.log);
         }
@@ -107,7 +110,19 @@ impl Config {
     /// # Errors
     /// [`ErrorKind::Config`] with the line.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        file::read("configuration", text, &|name| std::env::var(name).ok())
+        file::read(Some("configuration"), text, &|name| {
+            std::env::var(name).ok()
+        })
+    }
+
+    /// Reads dotted keys and their values, such as `participants.eu.slots` and `8`. The keys are
+    /// those of the file. The values stand for themselves: no environment variable is looked up.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] with the key.
+    pub fn from_values<K: AsRef<str>, V: AsRef<str>>(values: &[(K, V)]) -> Result<Self, Error> {
+        let text = values::to_toml(values);
+        file::read(None, &text, &|_| None)
     }
 
     /// The coordinator's id.

@@ -36,7 +36,7 @@ impl fmt::Display for Retry {
 
 /// Makes the enum and its table of one list, so that they cannot drift apart.
 macro_rules! kinds {
-    ($($variant:ident, $name:literal, $retry:ident, $doc:literal;)*) => {
+    ($($variant:ident = $code:literal, $name:literal, $retry:ident, $doc:literal;)*) => {
         /// What kind of thing went wrong.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -55,6 +55,12 @@ macro_rules! kinds {
                 match self { $(Self::$variant => $name,)* }
             }
 
+            /// The number in every language, from 1. A number is never given to another kind.
+            #[must_use]
+            pub const fn code(self) -> u8 {
+                match self { $(Self::$variant => $code,)* }
+            }
+
             /// The retry that an error of this kind has unless it says otherwise.
             #[must_use]
             pub const fn retry(self) -> Retry {
@@ -65,29 +71,29 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Aborted, "aborted", Later,
+    Aborted = 1, "aborted", Later,
         "The transaction aborted on every participant; nothing of it is visible.";
-    Closed, "closed", Never,
+    Closed = 2, "closed", Never,
         "The coordinator is closing or closed.";
-    Config, "config", Never,
+    Config = 3, "config", Never,
         "The configuration, or a value in the call, cannot work.";
-    Fenced, "fenced", Never,
+    Fenced = 4, "fenced", Never,
         "Another owner took over a name or the log; this coordinator stopped using it.";
-    Heuristic, "heuristic", AfterResolve,
+    Heuristic = 5, "heuristic", AfterResolve,
         "A branch ended otherwise than decided: the participants disagree.";
-    InDoubt, "in-doubt", AfterResolve,
+    InDoubt = 6, "in-doubt", AfterResolve,
         "The transaction may have committed; the log or the clusters will tell.";
-    Internal, "internal", Never,
+    Internal = 7, "internal", Never,
         "A defect of gtc.";
-    InvalidState, "invalid-state", Never,
+    InvalidState = 8, "invalid-state", Never,
         "The call does not fit the state of the transaction.";
-    Log, "log", Never,
+    Log = 9, "log", Never,
         "The decision log cannot be opened, read or written.";
-    Timeout, "timeout", Later,
+    Timeout = 10, "timeout", Later,
         "Something did not happen in the time allowed for it.";
-    Unavailable, "unavailable", Later,
+    Unavailable = 11, "unavailable", Later,
         "A participant or the coordinator cannot be reached or take work now.";
-    Unsupported, "unsupported", Never,
+    Unsupported = 12, "unsupported", Never,
         "What was asked for is not supported.";
 }
 
@@ -254,6 +260,15 @@ mod tests {
             "unsupported",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn numbers_are_for_life() {
+        let codes: Vec<_> = ErrorKind::TABLE
+            .iter()
+            .map(|(kind, ..)| kind.code())
+            .collect();
+        assert_eq!(codes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     }
 
     #[test]

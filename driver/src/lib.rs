@@ -30,6 +30,7 @@ mod consumer;
 mod coordinator;
 mod crash;
 mod error;
+pub mod facade;
 pub mod kafka;
 pub mod log;
 pub mod metrics;

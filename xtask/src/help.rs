@@ -7,6 +7,7 @@ cargo xtask: the one door
   test [ARGS]                  verify, then every test; ARGS go to `cargo test`
   verify                       format, clippy, documentation, tests of the house; never writes
   fix                          repairs what can be repaired: clippy --fix, format
+  generate                     error kinds and configuration keys for every language
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
   sim --seeds N                seeded histories of a simulated world around the core
@@ -20,6 +21,7 @@ pub(crate) fn of(command: &str) -> Option<&'static str> {
         "test" => TEST,
         "verify" => VERIFY,
         "fix" => FIX,
+        "generate" => GENERATE,
         "clusters" => CLUSTERS,
         "bench" => BENCH,
         "sim" => SIM,
@@ -48,12 +50,20 @@ cargo xtask verify
 
 Checks the format, clippy and the documentation, all without warnings, and the house rules: which
 crate may depend on which, no unsafe code, no clock in the core, no file that has grown too long.
+No generated file may be stale.
 Changes nothing outside of target/.";
 
 const FIX: &str = "\
 cargo xtask fix
 
 Applies what clippy can repair by itself, and formats. Works on uncommitted files too.";
+
+const GENERATE: &str = "\
+cargo xtask generate
+
+Writes error kinds, retry advice and configuration keys from the tables of the driver into the
+sources of each language, and names the verbs whose words a documentation lacks. `verify` and the
+tests fail where a file is stale.";
 
 const CLUSTERS: &str = "\
 cargo xtask clusters up [N]   start N clusters of one node each (2 if not said), and keep them

@@ -61,6 +61,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "test" => test_run::test(rest),
         "verify" => refuse_arguments(name, rest).and_then(|()| verify()),
         "fix" => refuse_arguments(name, rest).and_then(|()| fix()),
+        "generate" => refuse_arguments(name, rest).and_then(|()| generate()),
         "clusters" => clusters::run(rest),
         "sim" => sim(rest),
         _ => bench(rest),
@@ -125,6 +126,12 @@ fn verify() -> Result<(), Failure> {
         "house",
         cargo(&["test", "--quiet", "-p", "xtask", "--test", "house"]),
     )
+    .run()?;
+    Step::new(
+        "generated files",
+        cargo(&["run", "--quiet", "-p", "gtc-generate", "--", "--check"]),
+    )
+    .remedy("run `cargo xtask generate`")
     .run()
 }
 
@@ -167,6 +174,14 @@ fn fix() -> Result<(), Failure> {
     clippy.args(["--allow-dirty", "--allow-staged"]);
     Step::new("clippy", clippy).run()?;
     Step::new("format", cargo(&["fmt", "--all"])).run()
+}
+
+/// Writes the tables of the driver down in each language.
+fn generate() -> Result<(), Failure> {
+    require(&[Need::Build])?;
+    Step::new("generate", cargo(&["run", "--quiet", "-p", "gtc-generate"]))
+        .remedy("give the documentation of that language the words it names")
+        .run()
 }
 
 fn refuse_arguments(name: &str, arguments: &[String]) -> Result<(), Failure> {

@@ -12,21 +12,26 @@ use crate::kafka::properties::Properties;
 
 /// What is being read; every error names its place in it.
 struct Source<'a> {
-    name: &'a str,
+    /// Without a name it has no lines that anybody could look at either.
+    name: Option<&'a str>,
     text: &'a str,
     lookup: Lookup<'a>,
 }
 
 impl Source<'_> {
     fn error(&self, span: Range<usize>, problem: impl AsRef<str>) -> Error {
+        const OPERATION: &str = "read configuration";
+        let Some(name) = self.name else {
+            return Error::new(ErrorKind::Config, OPERATION, problem.as_ref());
+        };
         let start = span.start.min(self.text.len());
         let line = self.text.as_bytes()[..start]
             .iter()
             .filter(|byte| **byte == b'\n')
             .count()
             + 1;
-        let place = format!("{} line {line}: {}", self.name, problem.as_ref());
-        Error::new(ErrorKind::Config, "read configuration", place)
+        let place = format!("{name} line {line}: {}", problem.as_ref());
+        Error::new(ErrorKind::Config, OPERATION, place)
     }
 
     fn unknown(&self, span: Range<usize>, name: &str, known: &[&str]) -> Error {
@@ -94,8 +99,8 @@ impl Source<'_> {
     }
 }
 
-/// Reads the text of a configuration; `name` stands for it in errors.
-pub(super) fn read(name: &str, text: &str, lookup: Lookup<'_>) -> Result<Config, Error> {
+/// Reads the text of a configuration; `name` stands for it in errors, with the line.
+pub(super) fn read(name: Option<&str>, text: &str, lookup: Lookup<'_>) -> Result<Config, Error> {
     let source = Source { name, text, lookup };
     // The parser's own message would quote the line, and a line may hold a password.
     let root = DeTable::parse(text)

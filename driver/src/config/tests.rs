@@ -7,7 +7,7 @@ fn lookup(name: &str) -> Option<String> {
 }
 
 fn read(text: &str) -> Result<Config, Error> {
-    file::read("gtc.toml", text, &lookup)
+    file::read(Some("gtc.toml"), text, &lookup)
 }
 
 const BASE: &str = "[coordinator]\nid = \"orders\"\nlog = \"/var/lib/gtc\"\n";

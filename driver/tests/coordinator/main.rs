@@ -2,6 +2,7 @@
 
 mod basic;
 mod ceiling;
+mod facade;
 mod kill;
 mod offsets;
 mod own;
