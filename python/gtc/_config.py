@@ -51,6 +51,12 @@ class LimitsConfig(TypedDict, total=False):
     close_timeout_ms: int
     """How long closing waits for what is under way. Default: 30000."""
 
+    watch_interval_ms: int
+    """How often each participant is asked whether it answers. Default: 2000."""
+
+    watch_timeout_ms: int
+    """How long it may take to answer that before it counts as unavailable. Default: 3000."""
+
     own_delivery_timeout_ms: int
     """How long a vote waits for the deliveries that an own producer still counts as open. Default: 30000."""
 
