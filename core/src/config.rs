@@ -163,7 +163,11 @@ impl Config {
 }
 
 impl ParticipantConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+    /// Refuses a name and numbers that cannot work.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with what is needed.
+    pub fn validate(&self) -> Result<(), ConfigError> {
         let name = &self.name;
         validate_name("participant name", name)?;
         if self.slots_max == 0 || self.names_max < 2 {

@@ -127,8 +127,16 @@ pub enum AdminAnswer {
     Refused {
         /// The kind of the error.
         kind: String,
-        /// Its text.
-        message: String,
+        /// The step that failed.
+        operation: String,
+        /// The participant concerned, if it is one.
+        participant: Option<String>,
+        /// The transaction concerned, if it is one.
+        transaction: Option<String>,
+        /// What went wrong, without the names around it.
+        problem: String,
+        /// What to do about it.
+        remedy: Option<String>,
     },
 }
 
@@ -161,7 +169,7 @@ pub async fn ask(
             .with_remedy("use the gtc of the owner's version")
     })?;
     match answer {
-        AdminAnswer::Refused { kind, message } => Err(refused(&kind, message)),
+        answer @ AdminAnswer::Refused { .. } => Err(refused(answer)),
         answer => Ok(Some(answer)),
     }
 }
@@ -192,10 +200,45 @@ fn unreachable(directory: &Path, error: io::Error) -> Error {
         .with_source(error)
 }
 
-fn refused(kind: &str, message: String) -> Error {
+impl From<&Error> for AdminAnswer {
+    fn from(error: &Error) -> Self {
+        Self::Refused {
+            kind: error.kind().as_str().to_owned(),
+            operation: error.operation().to_owned(),
+            participant: error.participant().map(str::to_owned),
+            transaction: error.transaction().map(|id| id.to_string()),
+            problem: error.problem().to_owned(),
+            remedy: error.remedy().map(str::to_owned),
+        }
+    }
+}
+
+/// The owner's error, as if it had happened here.
+pub(crate) fn refused(answer: AdminAnswer) -> Error {
+    let AdminAnswer::Refused {
+        kind,
+        operation,
+        participant,
+        transaction,
+        problem,
+        remedy,
+    } = answer
+    else {
+        return Error::new(ErrorKind::Internal, "ask owner", "it refused nothing");
+    };
     let known = ErrorKind::TABLE.iter().find(|(_, name, ..)| *name == kind);
     let kind = known.map_or(ErrorKind::Internal, |(kind, ..)| *kind);
-    Error::new(kind, "ask owner", message)
+    let mut error = Error::new(kind, operation, problem);
+    if let Some(name) = participant {
+        error = error.with_participant(name);
+    }
+    if let Some(id) = transaction.and_then(|id| id.parse().ok()) {
+        error = error.with_transaction(id);
+    }
+    match remedy {
+        Some(remedy) => error.with_remedy(remedy),
+        None => error,
+    }
 }
 
 /// The address of the socket. A long path goes through the open directory, as an address holds

@@ -151,12 +151,15 @@ impl Probe {
     }
 
     fn open(&self) -> Result<ControlClient, Judgement> {
-        let properties = self.participant.kafka_properties();
-        let opened = properties
-            .map_err(|error| error.to_string())
-            .and_then(|found| ControlClient::open(&found).map_err(|error| error.to_string()));
-        opened
-            .map_err(|detail| Judgement::fail(detail, "correct the properties of the participant"))
+        let refused = |error: Error| {
+            let remedy = error
+                .remedy()
+                .unwrap_or("correct the properties of the participant");
+            Judgement::fail(error.problem(), remedy)
+        };
+        let properties = self.participant.kafka_properties().map_err(refused)?;
+        ControlClient::open(&properties)
+            .map_err(|error| Judgement::fail(error.problem(), error.remedy()))
     }
 
     async fn judge_settings(
@@ -168,14 +171,10 @@ impl Probe {
             Ok(settings) => settings,
             Err(error) => {
                 let remedy = "allow DescribeConfigs on the cluster";
-                return vec![(
-                    "broker settings",
-                    Judgement::warn(error.to_string(), remedy),
-                )];
+                return vec![("broker settings", Judgement::warn(error.problem(), remedy))];
             }
         };
         let ceiling = settings.least("transaction.max.timeout.ms");
-        let timeout_ms = self.participant.resolve_timeout_ms(ceiling);
         let state_log = judge_state_log(
             settings.least("transaction.state.log.replication.factor"),
             settings.least("transaction.state.log.min.isr"),
@@ -186,14 +185,24 @@ impl Probe {
         );
         let unclean = settings.worst("unclean.leader.election.enable", "true");
         vec![
-            (
-                "transaction time-out",
-                judge_timeout(i64::from(timeout_ms), ceiling),
-            ),
+            ("transaction time-out", self.judge_timeout(ceiling)),
             ("unclean election", judge_unclean_election(unclean)),
             ("transaction state", state_log),
             ("min.insync.replicas", min_insync),
         ]
+    }
+
+    /// What opening a coordinator would say of the time-out, and how well it is chosen.
+    fn judge_timeout(&self, ceiling_ms: Option<i64>) -> Judgement {
+        match self.participant.fitted("check", ceiling_ms) {
+            Ok(fitted) => judge_timeout(i64::from(fitted.timeout_ms), ceiling_ms),
+            Err(error) => {
+                let remedy = error
+                    .remedy()
+                    .unwrap_or("correct the participant's settings");
+                Judgement::fail(error.problem(), remedy)
+            }
+        }
     }
 
     /// A listing counts only if it shows an id that was initialised just before (R8).
@@ -207,7 +216,7 @@ impl Probe {
                 return Judgement::fail(format!("initialising {id} was answered {answer}"), REMEDY);
             }
             Attempt::NoAnswer(error) | Attempt::NotSent(error) => {
-                return Judgement::fail(error.to_string(), REMEDY);
+                return Judgement::fail(error.problem(), REMEDY);
             }
         }
         let listing = client.list_transactions(id).await;
@@ -248,25 +257,17 @@ async fn initialise(client: &ControlClient, id: &str) -> Attempt<EndTxnAnswer> {
 }
 
 fn judge_connection(error: &ControlError) -> (&'static str, Judgement) {
-    // The text of a control error ends with its own remedy.
-    let text = error.to_string();
-    let (detail, remedy) = text
-        .rsplit_once("; ")
-        .unwrap_or((&text, "see the broker's log"));
     let check = match error.kind() {
         ControlErrorKind::Authentication => "authentication",
         _ => "reachable",
     };
-    (check, Judgement::fail(detail, remedy))
+    (check, Judgement::fail(error.problem(), error.remedy()))
 }
 
 async fn judge_features(client: &ControlClient) -> Judgement {
     match client.finalized_features().await {
         Ok(features) => judge_transaction_version(features.transaction_version()),
-        Err(error) => Judgement::fail(
-            error.to_string(),
-            "use brokers of Apache Kafka 3.0 or newer",
-        ),
+        Err(error) => Judgement::fail(error.problem(), "use brokers of Apache Kafka 3.0 or newer"),
     }
 }
 

@@ -24,6 +24,7 @@ mod keys;
 mod limits;
 mod participant;
 mod secret;
+mod validate;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -135,6 +136,12 @@ impl Config {
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
+    }
+
+    /// How many branches a transaction may have.
+    #[must_use]
+    pub fn branches_max(&self) -> u64 {
+        self.limits.branches_max
     }
 
     /// The participants.

@@ -1,5 +1,6 @@
 //! The one error type of the library, sorted by what the caller can do about it.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -109,7 +110,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     retry: Retry,
-    operation: &'static str,
+    operation: Cow<'static, str>,
     participant: Option<String>,
     transaction: Option<TransactionId>,
     problem: String,
@@ -121,13 +122,13 @@ impl Error {
     /// An error of `operation`, with the usual retry of its kind.
     pub(crate) fn new(
         kind: ErrorKind,
-        operation: &'static str,
+        operation: impl Into<Cow<'static, str>>,
         problem: impl Into<String>,
     ) -> Self {
         Self(Box::new(Inner {
             kind,
             retry: kind.retry(),
-            operation,
+            operation: operation.into(),
             participant: None,
             transaction: None,
             problem: problem.into(),
@@ -161,6 +162,12 @@ impl Error {
         self
     }
 
+    /// The same error, of something in `place`.
+    pub(crate) fn within(mut self, place: &str) -> Self {
+        self.0.problem = format!("{place}: {}", self.0.problem);
+        self
+    }
+
     /// What kind of thing went wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -176,7 +183,7 @@ impl Error {
     /// The call or step that failed.
     #[must_use]
     pub fn operation(&self) -> &str {
-        self.0.operation
+        &self.0.operation
     }
 
     /// The participant concerned, if it is one.

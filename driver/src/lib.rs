@@ -39,6 +39,8 @@ mod own;
 mod participant;
 mod runtime;
 #[cfg(test)]
+mod said_once;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

@@ -28,7 +28,7 @@ pub(crate) struct Member {
 
 /// Opens the coordinator of a configuration, with the log in its directory.
 pub(crate) async fn open(config: Config) -> Result<Arc<Shared>, Error> {
-    check(&config)?;
+    config.validate()?;
     let members = config.participants.iter().map(|participant| {
         let kafka = Arc::new(KafkaParticipant::open(participant)?);
         Ok(Member {
@@ -59,9 +59,8 @@ pub(crate) async fn start(
     let reports = probe(&members, deadline).await;
     let core_config = core_config(&config, replay.identity.log_id, (&members, &reports))?;
     let core = gtc_core::Coordinator::new(core_config, ledger, clock::now()).map_err(|error| {
-        Error::new(ErrorKind::Config, OPERATION, error.to_string())
-            .with_remedy("correct the configuration")
-            .with_source(error)
+        // Its text says what is needed.
+        Error::new(ErrorKind::Config, OPERATION, error.to_string()).with_source(error)
     })?;
     let kafka = members
         .iter()
@@ -93,31 +92,6 @@ pub(crate) async fn start(
     }
 }
 
-fn check(config: &Config) -> Result<(), Error> {
-    if config.participants.is_empty() {
-        return Err(
-            Error::new(ErrorKind::Config, OPERATION, "there is no participant")
-                .with_remedy("add [participants.NAME] for each cluster"),
-        );
-    }
-    let mut names: Vec<_> = config
-        .participants
-        .iter()
-        .map(ParticipantConfig::name)
-        .collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::new(
-            ErrorKind::Config,
-            OPERATION,
-            "two participants have one name",
-        )
-        .with_participant(pair[0])
-        .with_remedy("give each cluster a name of its own")),
-        None => Ok(()),
-    }
-}
-
 async fn open_log(config: &Config) -> Result<(FileLog, Replay), Error> {
     let mut options = FileLogOptions::new(&config.log, &config.id);
     options.adopt = config.adopt;
@@ -133,24 +107,13 @@ async fn open_log(config: &Config) -> Result<(FileLog, Replay), Error> {
 
 /// The error of a log.
 pub(crate) fn log_error(operation: &'static str, error: LogError) -> Error {
-    let (retry, remedy) = match error.kind() {
-        LogErrorKind::Locked => (Retry::Later, "stop that process, or use its coordinator"),
-        LogErrorKind::Foreign => (
-            Retry::Never,
-            "name the directory of this coordinator's own log",
-        ),
-        LogErrorKind::Moved => (
-            Retry::Never,
-            "start from the log where it was last in use; where it was moved for good and no copy \
-             is left, open it once with adopt",
-        ),
-        LogErrorKind::Corrupt => (Retry::Never, "see the operations guide on a damaged log"),
-        LogErrorKind::Full => (Retry::Later, "make room on the disk"),
-        _ => (Retry::Never, "see what the system says of the file"),
+    let retry = match error.kind() {
+        LogErrorKind::Locked | LogErrorKind::Full => Retry::Later,
+        _ => Retry::Never,
     };
-    Error::new(ErrorKind::Log, operation, error.to_string())
+    Error::new(ErrorKind::Log, operation, error.problem())
         .with_retry(retry)
-        .with_remedy(remedy)
+        .with_remedy(error.remedy())
         .with_source(error)
 }
 
@@ -213,7 +176,7 @@ fn core_config(
 ) -> Result<gtc_core::Config, Error> {
     let participants = members.iter().zip(reports).map(|(member, report)| {
         let ceiling = report.as_ref().and_then(|report| report.timeout_ceiling_ms);
-        participant_config(&member.config, ceiling)
+        member.config.fitted(OPERATION, ceiling)
     });
     Ok(gtc_core::Config {
         coordinator: config.id.clone(),
@@ -222,31 +185,6 @@ fn core_config(
         limits: config.limits.core(),
         backoff: config.limits.backoff(),
         seed: seed()?,
-    })
-}
-
-fn participant_config(
-    config: &ParticipantConfig,
-    ceiling_ms: Option<i64>,
-) -> Result<gtc_core::ParticipantConfig, Error> {
-    let timeout_ms = config.resolve_timeout_ms(ceiling_ms);
-    if let Some(ceiling_ms) = ceiling_ms.filter(|ceiling| i64::from(timeout_ms) > *ceiling) {
-        let problem = format!(
-            "transaction_timeout_ms = {timeout_ms} is above the cluster's ceiling of {ceiling_ms}"
-        );
-        let remedy = format!(
-            "lower it, or raise the broker setting transaction.max.timeout.ms to {timeout_ms}"
-        );
-        return Err(Error::new(ErrorKind::Config, OPERATION, problem)
-            .with_participant(&config.name)
-            .with_remedy(remedy));
-    }
-    Ok(gtc_core::ParticipantConfig {
-        name: config.name.clone(),
-        slots_max: config.slots,
-        timeout_ms,
-        margin: Duration::from_millis(config.resolve_margin_ms(timeout_ms)),
-        names_max: config.names_max,
     })
 }
 

@@ -108,10 +108,12 @@ async fn serve(stream: UnixStream, shared: Weak<Shared>) {
 }
 
 fn cut_off() -> AdminAnswer {
-    AdminAnswer::Refused {
-        kind: ErrorKind::Unsupported.as_str().to_owned(),
-        message: format!("a request is one line of at most {LINE_BYTES_MAX} bytes"),
-    }
+    let problem = format!("a request is one line of at most {LINE_BYTES_MAX} bytes");
+    AdminAnswer::from(&Error::new(
+        ErrorKind::Unsupported,
+        "answer operator",
+        problem,
+    ))
 }
 
 async fn answer(shared: &Arc<Shared>, line: &str) -> AdminAnswer {
@@ -124,10 +126,7 @@ async fn answer(shared: &Arc<Shared>, line: &str) -> AdminAnswer {
         Ok(request) => perform(shared, request).await,
         Err(error) => Err(error),
     };
-    performed.unwrap_or_else(|error| AdminAnswer::Refused {
-        kind: error.kind().as_str().to_owned(),
-        message: error.to_string(),
-    })
+    performed.unwrap_or_else(|error| AdminAnswer::from(&error))
 }
 
 async fn perform(shared: &Arc<Shared>, request: AdminRequest) -> Result<AdminAnswer, Error> {

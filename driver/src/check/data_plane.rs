@@ -74,7 +74,10 @@ async fn ask(
 ) -> Judgement {
     let mut config = match participant.kafka_properties() {
         Ok(properties) => properties.client_config(),
-        Err(error) => return Judgement::fail(error.to_string(), "correct the properties"),
+        Err(error) => {
+            let remedy = error.remedy().unwrap_or("correct the properties");
+            return Judgement::fail(error.problem(), remedy);
+        }
     };
     config
         .set("group.id", group)

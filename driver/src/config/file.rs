@@ -110,7 +110,10 @@ pub(super) fn read(name: Option<&str>, text: &str, lookup: Lookup<'_>) -> Result
     for (key, value) in root.get_ref() {
         let table = |name| source.table(name, value);
         match key.get_ref().as_ref() {
-            "coordinator" => coordinator = Some(read_coordinator(&source, table("coordinator")?)?),
+            "coordinator" => {
+                let table = table("coordinator")?;
+                coordinator = Some(read_coordinator(&source, key.span(), table)?);
+            }
             "participants" => {
                 participants = read_participants(&source, table("participants")?)?;
             }
@@ -125,10 +128,15 @@ pub(super) fn read(name: Option<&str>, text: &str, lookup: Lookup<'_>) -> Result
             .with_remedy("add [coordinator] with id and log")
     })?;
     config.participants = participants;
+    config.validate().map_err(|error| error.within(name))?;
     Ok(config)
 }
 
-fn read_coordinator(source: &Source<'_>, table: &DeTable<'_>) -> Result<Config, Error> {
+fn read_coordinator(
+    source: &Source<'_>,
+    header: Range<usize>,
+    table: &DeTable<'_>,
+) -> Result<Config, Error> {
     let (mut id, mut log, mut adopt, mut limits) = (None, None, false, Limits::default());
     for (key, value) in table {
         match key.get_ref().as_ref() {
@@ -144,7 +152,7 @@ fn read_coordinator(source: &Source<'_>, table: &DeTable<'_>) -> Result<Config, 
     }
     let missing = |name: &str| {
         source
-            .error(0..0, format!("[coordinator] has no `{name}`"))
+            .error(header.clone(), format!("[coordinator] has no `{name}`"))
             .with_remedy("set both id and log")
     };
     let id = id.ok_or_else(|| missing("id"))?;
@@ -176,14 +184,15 @@ fn read_participants(
         .map(|(key, value)| {
             let name = key.get_ref().as_ref();
             let table = source.table(&format!("participants.{name}"), value)?;
-            read_participant(source, name, table).map_err(|error| error.with_participant(name))
+            read_participant(source, (name, key.span()), table)
+                .map_err(|error| error.with_participant(name))
         })
         .collect()
 }
 
 fn read_participant(
     source: &Source<'_>,
-    name: &str,
+    (name, header): (&str, Range<usize>),
     table: &DeTable<'_>,
 ) -> Result<ParticipantConfig, Error> {
     let mut participant = ParticipantConfig::kafka(name);
@@ -202,11 +211,11 @@ fn read_participant(
             property => flatten(source, property, (key.span(), value), &mut places)?,
         }
     }
-    check_kind(source, name, kind)?;
+    check_kind(source, (name, &header), kind)?;
     for (property, value, _) in &places {
         participant = participant.property(property, value);
     }
-    check_properties(source, &participant, &places)?;
+    check_properties(source, (&participant, header), &places)?;
     Ok(participant)
 }
 
@@ -233,7 +242,7 @@ fn flatten(
 
 fn check_kind(
     source: &Source<'_>,
-    name: &str,
+    (name, header): (&str, &Range<usize>),
     kind: Option<(String, Range<usize>)>,
 ) -> Result<(), Error> {
     match kind {
@@ -242,19 +251,23 @@ fn check_kind(
             .error(span, format!("there is no kind `{kind}` of participant"))
             .with_remedy("write kind = \"kafka\"")),
         None => Err(source
-            .error(0..0, format!("[participants.{name}] has no `kind`"))
+            .error(
+                header.clone(),
+                format!("[participants.{name}] has no `kind`"),
+            )
             .with_remedy("write kind = \"kafka\"")),
     }
 }
 
 fn check_properties(
     source: &Source<'_>,
-    participant: &ParticipantConfig,
+    (participant, header): (&ParticipantConfig, Range<usize>),
     places: &[Place],
 ) -> Result<(), Error> {
+    // What is missing has no place but that of its participant.
     let span = |property: &str| {
         let place = places.iter().find(|(name, ..)| name == property);
-        place.map_or(0..0, |(.., span)| span.clone())
+        place.map_or(header.clone(), |(.., span)| span.clone())
     };
     // librdkafka's names have dots or are single words: the rest is a slip of one of gtc's own.
     for (name, ..) in places {
@@ -266,7 +279,7 @@ fn check_properties(
     Properties::parse(&participant.name, participant.revealed())
         .map(drop)
         .map_err(|error| {
-            let place = source.error(span(error.property()), error.to_string());
+            let place = source.error(span(error.property()), error.problem());
             place.with_remedy(error.remedy()).with_source(error)
         })
 }

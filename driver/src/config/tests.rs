@@ -137,11 +137,58 @@ fn errors_name_place_and_remedy() {
             "use one of",
         ),
         (format!("{BASE}id = 'again'"), "line 4: duplicate key", ""),
+        (
+            format!("{BASE}[participants.eu]\nkind = 'kafka'\nslots = 3"),
+            "line 4: property `bootstrap.servers`: no broker is named",
+            "host:port",
+        ),
+        (
+            format!("{BASE}\n[participants.eu]\nslots = 3"),
+            "line 5: [participants.eu] has no `kind`",
+            "\"kafka\"",
+        ),
+        (
+            format!("{}{eu}", BASE.replace("orders", "or ders")),
+            "coordinator id \"or ders\"",
+            "use 1 to 64",
+        ),
+        (
+            format!("{}{eu}", BASE.replace("orders", "")),
+            "coordinator id \"\"",
+            "use 1 to 64",
+        ),
+        (
+            format!("{}{eu}", BASE.replace("/var/lib/gtc", "")),
+            "`log` is empty",
+            "a directory",
+        ),
+        (
+            format!(
+                "{BASE}{}",
+                eu.replace("participants.eu", "participants.'e:u'")
+            ),
+            "participant name \"e:u\"",
+            "use 1 to 64",
+        ),
+        (BASE.to_owned(), "no participant", "for each cluster"),
+        (format!("{BASE}{eu}slots = 0"), "at least one slot", ""),
+        (format!("{BASE}{eu}names_max = 1"), "two slot names", ""),
+        (
+            format!("{BASE}limits.branches_max = 0\n{eu}"),
+            "branches_max must be at least 1",
+            "",
+        ),
+        (
+            format!("{BASE}{eu}transaction_timeout_ms = 9000\nmargin_ms = 9000"),
+            "leaves nothing after the safety margin of 9000 ms",
+            "raise the one",
+        ),
     ];
     for (text, place, remedy) in cases {
         let error = read(&text).expect_err(&text);
         assert_eq!(error.kind(), ErrorKind::Config, "{text}");
         let message = error.to_string();
+        crate::said_once::assert_said_once(&message);
         assert!(message.contains("gtc.toml"), "{message}");
         assert!(message.contains(place), "{message} has no {place}");
         assert!(message.contains(remedy), "{message} has no {remedy}");
@@ -186,7 +233,9 @@ fn a_relative_log_belongs_to_the_directory_of_its_file() {
     let directory = std::env::temp_dir().join(format!("gtc-config-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a temporary directory");
     let path = directory.join("gtc.toml");
-    std::fs::write(&path, "[coordinator]\nid = 'c'\nlog = 'log'\n").expect("a file");
+    let eu = "[participants.eu]\nkind = 'kafka'\nbootstrap.servers = 'a:1'\n";
+    let text = format!("[coordinator]\nid = 'c'\nlog = 'log'\n{eu}");
+    std::fs::write(&path, text).expect("a file");
     let config = Config::from_file(&path).expect("a configuration");
     assert_eq!(config.log(), directory.join("log"));
     std::fs::remove_dir_all(&directory).expect("it was made above");

@@ -28,7 +28,7 @@ pub enum DataErrorKind {
 
 impl DataErrorKind {
     /// What a caller can do about it.
-    const fn remedy(self) -> &'static str {
+    pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::Closed => "open it again",
             Self::Config => "correct the settings",
@@ -55,7 +55,7 @@ pub struct DataError {
 }
 
 impl DataError {
-    pub(super) fn new(participant: &str, kind: DataErrorKind, what: impl Into<String>) -> Self {
+    pub(crate) fn new(participant: &str, kind: DataErrorKind, what: impl Into<String>) -> Self {
         Self {
             participant: participant.to_owned(),
             kind,
@@ -69,6 +69,12 @@ impl DataError {
         self.kind
     }
 
+    /// What happened, without the participant and the remedy.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.what
+    }
+
     /// The participant it happened at.
     #[must_use]
     pub fn participant(&self) -> &str {
@@ -80,7 +86,7 @@ impl fmt::Display for DataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "participant {}: {} ({})",
+            "participant `{}`: {}; remedy: {}",
             self.participant,
             self.what,
             self.kind.remedy()

@@ -49,8 +49,9 @@ impl KafkaParticipant {
     pub(crate) fn open(config: &ParticipantConfig) -> Result<Self, Error> {
         let properties = properties(config)?;
         let control = ControlClient::open(&properties).map_err(|error| {
-            Error::new(ErrorKind::Config, "open", error.to_string())
+            Error::new(ErrorKind::Config, "open", error.problem())
                 .with_participant(config.name())
+                .with_remedy(error.remedy())
                 .with_source(error)
         })?;
         Ok(Self {
@@ -209,13 +210,13 @@ impl KafkaParticipant {
 
 impl Participant for KafkaParticipant {
     fn connect(&self) -> Answer<'_, Result<ConnectReport, String>> {
-        Box::pin(async { self.connected().await.map_err(|error| error.to_string()) })
+        Box::pin(async { self.connected().await.map_err(|error| error.brief()) })
     }
 
     fn reach(&self, patience: Duration) -> Answer<'_, Result<(), String>> {
         Box::pin(async move {
             let reached = self.control.reach(patience).await;
-            reached.map_err(|error| error.to_string())
+            reached.map_err(|error| error.brief())
         })
     }
 
@@ -327,7 +328,7 @@ impl Participant for KafkaParticipant {
 /// The checked properties of a participant.
 pub(crate) fn properties(config: &ParticipantConfig) -> Result<Properties, Error> {
     Properties::parse(config.name(), config.revealed()).map_err(|error| {
-        Error::new(ErrorKind::Config, "read properties", error.to_string())
+        Error::new(ErrorKind::Config, "read properties", error.problem())
             .with_participant(config.name())
             .with_remedy(error.remedy())
             .with_source(error)
@@ -350,7 +351,8 @@ pub(crate) fn data_error(operation: &'static str, error: DataError) -> Error {
         DataErrorKind::Timeout => ErrorKind::Timeout,
         _ => ErrorKind::Unavailable,
     };
-    Error::new(kind, operation, error.to_string())
+    Error::new(kind, operation, error.problem())
         .with_participant(error.participant())
+        .with_remedy(error.kind().remedy())
         .with_source(error)
 }

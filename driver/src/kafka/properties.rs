@@ -188,6 +188,12 @@ impl PropertyError {
         &self.property
     }
 
+    /// What is wrong with which property, without the participant and the remedy.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        format!("property `{}`: {}", self.property, self.problem)
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn remedy(&self) -> &str {
@@ -199,8 +205,10 @@ impl fmt::Display for PropertyError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "participant `{}`: property `{}`: {}; {}",
-            self.participant, self.property, self.problem, self.remedy
+            "participant `{}`: {}; remedy: {}",
+            self.participant,
+            self.problem(),
+            self.remedy
         )
     }
 }

@@ -12,6 +12,8 @@ pub enum LogErrorKind {
     Locked,
     /// The directory holds the log of another coordinator, or something that is no log.
     Foreign,
+    /// There is no log: the coordinator was never started here.
+    Absent,
     /// The log was made on another machine or in another directory: it may be a stale copy.
     Moved,
     /// The log is damaged in a way that a crash cannot explain.
@@ -37,6 +39,7 @@ pub struct LogError {
     path: Option<PathBuf>,
     offset: Option<u64>,
     message: String,
+    remedy: Option<&'static str>,
 }
 
 impl LogError {
@@ -46,7 +49,14 @@ impl LogError {
             path: None,
             offset: None,
             message: message.into(),
+            remedy: None,
         }
+    }
+
+    /// Says what to do about it, where the kind alone does not tell.
+    pub(crate) fn with_remedy(mut self, remedy: &'static str) -> Self {
+        self.remedy = Some(remedy);
+        self
     }
 
     pub(crate) fn at(mut self, path: impl AsRef<Path>) -> Self {
@@ -81,16 +91,50 @@ impl LogError {
 
     /// The answer to everything that was submitted behind the failure `self`.
     pub(crate) fn poisons(&self) -> Self {
+        if self.kind == LogErrorKind::Poisoned {
+            return self.clone();
+        }
         let message = format!(
-            "not written, because an earlier write failed ({}); \
-             remedy: check the disk, then open the log again and recover",
+            "not written, because an earlier write failed ({})",
             self.message
         );
         LogError {
             kind: LogErrorKind::Poisoned,
             message,
+            remedy: None,
             ..self.clone()
         }
+    }
+
+    /// Where it happened and what, without the remedy.
+    pub fn problem(&self) -> String {
+        let mut text = "decision log".to_owned();
+        if let Some(path) = &self.path {
+            text += &format!(" {}", path.display());
+        }
+        if let Some(offset) = self.offset {
+            text += &format!(" at byte {offset}");
+        }
+        format!("{text}: {}", self.message)
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        self.remedy.unwrap_or(match self.kind {
+            LogErrorKind::Locked => "stop that process, or use its coordinator",
+            LogErrorKind::Foreign => "name the directory of this coordinator's own log",
+            LogErrorKind::Absent => "check the path; the first start makes the log",
+            LogErrorKind::Moved => {
+                "start from the log where it was last in use; where it was moved for good and no \
+                 copy is left, open it once with adopt"
+            }
+            LogErrorKind::Corrupt => "see the operations guide on a damaged log",
+            LogErrorKind::Full => "make room on the disk; the log then goes on by itself",
+            LogErrorKind::TooLarge => "take fewer branches into a transaction",
+            LogErrorKind::Poisoned => "check the disk, then open the log again and recover",
+            LogErrorKind::Closed => "open it again",
+            LogErrorKind::Io | LogErrorKind::Unsupported => "see what the system says of the file",
+        })
     }
 
     /// The kind, to decide by.
@@ -119,14 +163,7 @@ impl LogError {
 
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "decision log")?;
-        if let Some(path) = &self.path {
-            write!(f, " {}", path.display())?;
-        }
-        if let Some(offset) = self.offset {
-            write!(f, " at byte {offset}")?;
-        }
-        write!(f, ": {}", self.message)
+        write!(f, "{}; remedy: {}", self.problem(), self.remedy())
     }
 }
 

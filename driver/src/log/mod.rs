@@ -153,7 +153,7 @@ impl fmt::Debug for Receipt {
 fn writer_gone() -> LogError {
     LogError::new(
         LogErrorKind::Io,
-        "the writer ended without an answer, so that the outcome is unknown; \
-         remedy: open the log again and recover",
+        "the writer ended without an answer, so that the outcome is unknown",
     )
+    .with_remedy("open the log again and recover")
 }

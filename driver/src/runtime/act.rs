@@ -228,10 +228,8 @@ fn appended(outcome: Result<(), LogError>) -> Response {
     match outcome {
         Ok(()) => Response::Appended,
         Err(error) => Response::AppendFailed(match error.kind() {
-            LogErrorKind::Full | LogErrorKind::TooLarge => {
-                AppendFailure::Refused(error.to_string())
-            }
-            _ => AppendFailure::Unknown(error.to_string()),
+            LogErrorKind::Full | LogErrorKind::TooLarge => AppendFailure::Refused(error.problem()),
+            _ => AppendFailure::Unknown(error.problem()),
         }),
     }
 }

@@ -70,6 +70,23 @@ impl ControlError {
         self.failure.code
     }
 
+    /// What was tried and what happened, without the participant and the remedy.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        format!("{}: {}", self.operation, self.failure)
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        self.failure.remedy()
+    }
+
+    /// Problem and remedy in one line, for where the participant is named beside it.
+    pub(crate) fn brief(&self) -> String {
+        format!("{} ({})", self.problem(), self.remedy())
+    }
+
     /// Whether the same call may succeed later without any change.
     #[must_use]
     pub fn is_transient(&self) -> bool {
@@ -77,18 +94,35 @@ impl ControlError {
     }
 }
 
+#[cfg(test)]
+impl ControlError {
+    /// How many kinds of it there are.
+    pub(crate) const SAMPLES: usize = 8;
+
+    /// One error of each kind, for the tests of what errors say.
+    pub(crate) fn sample(index: usize) -> Self {
+        let failures = [
+            Failure::unavailable("127.0.0.1:9: connection refused"),
+            Failure::timeout("127.0.0.1:9: no answer in time"),
+            Failure::protocol("garbage"),
+            Failure::authentication("the password is wrong"),
+            Failure::config("no certificate in the file"),
+            Failure::code(53),
+            Failure::code(35),
+            Failure::code(48).with_words("the broker's own words"),
+        ];
+        let failures: [Failure; Self::SAMPLES] = failures;
+        Self::new("eu", "describe a transaction", failures[index].clone())
+    }
+}
+
 impl fmt::Display for ControlError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            participant,
-            operation,
-            failure,
-        } = self;
+        let (problem, remedy) = (self.problem(), self.remedy());
         write!(
             out,
-            "participant `{participant}`: {operation}: {}; {}",
-            failure,
-            failure.remedy()
+            "participant `{}`: {problem}; remedy: {remedy}",
+            self.participant
         )
     }
 }

@@ -62,8 +62,8 @@ impl From<Attempt<EndTxnAnswer>> for EndAnswer {
         match attempt {
             Attempt::Answered(EndTxnAnswer { code: 0, .. }) => Self::Acknowledged,
             Attempt::Answered(EndTxnAnswer { code, .. }) => Self::Code(code),
-            Attempt::NoAnswer(error) => Self::NoAnswer(error.to_string()),
-            Attempt::NotSent(error) => Self::NotSent(error.to_string()),
+            Attempt::NoAnswer(error) => Self::NoAnswer(error.brief()),
+            Attempt::NotSent(error) => Self::NotSent(error.brief()),
         }
     }
 }
@@ -162,7 +162,7 @@ impl ControlClient {
             Ok(None) => Inquiry::NotFound,
             Err(error) => match error.code() {
                 Some(code) if !error.is_transient() => Inquiry::Refused(code),
-                _ => Inquiry::NoAnswer(error.to_string()),
+                _ => Inquiry::NoAnswer(error.brief()),
             },
         }
     }
@@ -174,7 +174,7 @@ impl ControlClient {
     pub async fn list_transactions(&self, prefix: &str) -> Listing {
         let nodes = match self.cluster().await {
             Ok(cluster) => cluster.brokers,
-            Err(error) => return incomplete(&error.to_string()),
+            Err(error) => return incomplete(&error.brief()),
         };
         if nodes.len() > MAX_LISTED_BROKERS {
             return incomplete("the cluster names more brokers than can be asked");
@@ -191,7 +191,7 @@ impl ControlClient {
         while let Some(answer) = asked.join_next().await {
             match answer {
                 Ok(Ok(mut transactions)) => listing.transactions.append(&mut transactions),
-                Ok(Err(error)) => note(&mut listing, error.to_string()),
+                Ok(Err(error)) => note(&mut listing, error.brief()),
                 Err(error) => note(&mut listing, error.to_string()),
             }
         }

@@ -82,11 +82,10 @@ fn refuse_remote(path: &Path, handle: &File) -> Result<(), LogError> {
     let Some(name) = remote_name(status.f_type as u32) else {
         return Ok(());
     };
-    let message = format!(
-        "lies on {name}, where neither a lock nor a sync can be relied on; \
-         remedy: put it on a local file system such as ext4 or xfs"
-    );
-    Err(LogError::new(LogErrorKind::Unsupported, message).at(path))
+    let message = format!("lies on {name}, where neither a lock nor a sync can be relied on");
+    Err(LogError::new(LogErrorKind::Unsupported, message)
+        .with_remedy("put it on a local file system such as ext4 or xfs")
+        .at(path))
 }
 
 fn remote_name(magic: u32) -> Option<&'static str> {
@@ -100,11 +99,10 @@ fn lock(path: &Path, handle: &File) -> Result<(), LogError> {
     match flock(handle, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            let message = format!(
-                "is owned by {}; remedy: stop that process, or give this one its own log",
-                owner(path)
-            );
-            Err(LogError::new(LogErrorKind::Locked, message).at(path))
+            let message = format!("is owned by {}", owner(path));
+            Err(LogError::new(LogErrorKind::Locked, message)
+                .with_remedy("stop that process, or give this one its own log")
+                .at(path))
         }
         Err(error) => Err(LogError::io("locking", path, &error.into())),
     }
@@ -123,11 +121,10 @@ fn refuse_strangers(path: &Path) -> Result<(), LogError> {
         stranger = Some(name);
     }
     let Some(name) = stranger else { return Ok(()) };
-    let message = format!(
-        "holds {} but no log; remedy: give the log a directory of its own",
-        name.to_string_lossy()
-    );
-    Err(LogError::new(LogErrorKind::Foreign, message).at(path))
+    let message = format!("holds {} but no log", name.to_string_lossy());
+    Err(LogError::new(LogErrorKind::Foreign, message)
+        .with_remedy("give the log a directory of its own")
+        .at(path))
 }
 
 fn name_owner(path: &Path) -> io::Result<()> {

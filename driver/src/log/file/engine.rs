@@ -405,14 +405,17 @@ fn write_synced(
 fn allocation_failed(path: &Path, error: &std::io::Error) -> LogError {
     if error.kind() == std::io::ErrorKind::Unsupported {
         let message = "the file system cannot reserve space for a file (fallocate), so that a \
-                       full disk could tear a decision; remedy: use ext4, xfs, btrfs or tmpfs";
-        return LogError::new(LogErrorKind::Unsupported, message).at(path);
+                       full disk could tear a decision";
+        return LogError::new(LogErrorKind::Unsupported, message)
+            .with_remedy("use ext4, xfs, btrfs or tmpfs")
+            .at(path);
     }
     let error = LogError::io("reserving space", path, error);
     if error.kind() != LogErrorKind::Full {
         return error;
     }
-    let message = "no room for the next segment, nothing was written; \
-                   remedy: free space or raise the quota, the log then goes on by itself";
-    LogError::new(LogErrorKind::Full, message).at(path)
+    let message = "no room for the next segment, nothing was written";
+    LogError::new(LogErrorKind::Full, message)
+        .with_remedy("free space or raise the quota, the log then goes on by itself")
+        .at(path)
 }

@@ -192,10 +192,12 @@ impl std::fmt::Debug for FileLog {
 /// The last entries may not be durable yet: a list to look at, not one to act on.
 ///
 /// # Errors
-/// `Foreign` if there is no log; `Corrupt`, `Unsupported` or `Io` as for [`FileLog::open`].
+/// `Absent` if there is no log; `Corrupt`, `Unsupported` or `Io` as for [`FileLog::open`].
 pub fn read_only(directory: &Path) -> Result<Replay, LogError> {
-    let storage = Directory::open(directory)
-        .map_err(|error| LogError::io("opening the directory", directory, &error))?;
+    let storage = Directory::open(directory).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => absent(directory),
+        _ => LogError::io("opening the directory", directory, &error),
+    })?;
     let mut attempt = 1;
     // A segment may vanish between listing and reading, and a frame may be half written.
     let found = loop {
@@ -211,14 +213,18 @@ pub fn read_only(directory: &Path) -> Result<Replay, LogError> {
         }
     };
     let Some(header) = found.header else {
-        let message = "holds no log; remedy: check the path";
-        return Err(LogError::new(LogErrorKind::Foreign, message).at(directory));
+        return Err(absent(directory));
     };
     Ok(Replay {
         identity: header.identity,
         entries: found.entries,
         cut_tail: found.cut_tail,
     })
+}
+
+fn absent(directory: &Path) -> LogError {
+    let message = "there is no log: its coordinator was not started yet";
+    LogError::new(LogErrorKind::Absent, message).at(directory)
 }
 
 /// Reads, checks and rewrites a log.
@@ -257,11 +263,12 @@ fn check_owner(identity: &LogIdentity, options: &FileLogOptions) -> Result<(), L
         return Ok(());
     }
     let message = format!(
-        "belongs to coordinator {:?}, not to {:?}; remedy: correct the coordinator id, or give \
-         this coordinator a log of its own",
+        "belongs to coordinator {:?}, not to {:?}",
         identity.coordinator, options.coordinator
     );
-    Err(LogError::new(LogErrorKind::Foreign, message).at(&options.directory))
+    Err(LogError::new(LogErrorKind::Foreign, message)
+        .with_remedy("correct the coordinator id, or give this coordinator a log of its own")
+        .at(&options.directory))
 }
 
 fn check_place(made: &Place, now: &Place, options: &FileLogOptions) -> Result<(), LogError> {
@@ -275,10 +282,14 @@ fn check_place(made: &Place, now: &Place, options: &FileLogOptions) -> Result<()
     };
     let message = format!(
         "was made {what}: if it is a copy or was restored, it may lack decisions, and using it \
-         can break transactions. Remedy: use the original; if this one was moved and no other \
-         copy is in use, adopt it (--adopt)"
+         can break transactions"
     );
-    Err(LogError::new(LogErrorKind::Moved, message).at(&options.directory))
+    Err(LogError::new(LogErrorKind::Moved, message)
+        .with_remedy(
+            "use the original; if this one was moved and no other copy is in use, adopt it \
+             (`gtc recover --adopt`, or `adopt = true` for one start)",
+        )
+        .at(&options.directory))
 }
 
 fn new_identity(options: &FileLogOptions) -> Result<LogIdentity, LogError> {
@@ -302,7 +313,7 @@ fn check_size(write: &LogWrite) -> Result<(), LogError> {
     }
     let message = format!(
         "{largest} bytes are more than the {ENTRY_BYTES_MAX} that an append or an entry of a \
-         snapshot may have; nothing was written. Remedy: fewer branches in a transaction"
+         snapshot may have; nothing was written"
     );
     Err(LogError::new(LogErrorKind::TooLarge, message))
 }

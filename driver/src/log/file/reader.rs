@@ -153,11 +153,11 @@ impl Reader<'_> {
             Ok(header) if header.segment == number => Some(header),
             Err(BadHeader::Blank) => None,
             Err(BadHeader::Version(version)) => {
-                let message = format!(
-                    "has format version {version}, which this program does not know; \
-                     remedy: use the program that wrote it, or a later one"
-                );
-                return Err(LogError::new(LogErrorKind::Unsupported, message).at(path));
+                let message =
+                    format!("has format version {version}, which this program does not know");
+                return Err(LogError::new(LogErrorKind::Unsupported, message)
+                    .with_remedy("use the program that wrote it, or a later one")
+                    .at(path));
             }
             Ok(_) => return Err(self.corrupt(number, 0, "the header is another segment's")),
             Err(BadHeader::Damaged) => return Err(self.corrupt(number, 0, "damaged header")),

@@ -251,5 +251,5 @@ fn acknowledge(batch: impl IntoIterator<Item = Waiting>, outcome: &Result<(), Lo
 }
 
 fn closed() -> LogError {
-    LogError::new(LogErrorKind::Closed, "is closed; remedy: open it again")
+    LogError::new(LogErrorKind::Closed, "is closed")
 }

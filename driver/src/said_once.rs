@@ -1,0 +1,222 @@
+//! Every error says each thing once: its kind, its participant, its remedy, its cause.
+
+use gtc_core::{
+    AbortReason, Decision, HeuristicBranch, HeuristicKind, Incarnation, Outcome, Refusal,
+    StopReason, TransactionId,
+};
+
+use crate::admin::AdminAnswer;
+use crate::config::{Config, ParticipantConfig};
+use crate::error::{Error, ErrorKind};
+use crate::kafka::control::ControlError;
+use crate::kafka::error::{DataError, DataErrorKind};
+use crate::kafka::participant::{data_error, properties};
+use crate::log::{LogError, LogErrorKind};
+use crate::open::log_error;
+use crate::{admin, verdict};
+
+const ID: TransactionId = TransactionId {
+    incarnation: Incarnation(3),
+    sequence: 17,
+};
+
+/// Long enough that two parts of a message are not alike by chance.
+const FRAGMENT_CHARS_MIN: usize = 12;
+
+/// Fails where a message repeats itself.
+#[track_caller]
+pub(crate) fn assert_said_once(text: &str) {
+    let count = |part: &str| text.matches(part).count();
+    assert!(count("remedy:") <= 1, "two remedies: {text}");
+    assert!(count("did you mean") <= 1, "asked twice: {text}");
+    assert!(count("participant `") <= 1, "named twice: {text}");
+    for (_, kind, ..) in ErrorKind::TABLE {
+        assert!(count(&format!("{kind}: ")) <= 1, "{kind} twice: {text}");
+    }
+    let mut fragments: Vec<&str> = text.split([':', ';', '(', ')']).map(str::trim).collect();
+    fragments.retain(|fragment| fragment.chars().count() >= FRAGMENT_CHARS_MIN);
+    fragments.sort_unstable();
+    let twice = fragments.windows(2).find(|pair| pair[0] == pair[1]);
+    assert!(twice.is_none(), "{twice:?} is said twice: {text}");
+}
+
+#[track_caller]
+fn assert_error(error: Error) {
+    let named = error.with_participant("eu").with_transaction(ID);
+    let text = named.to_string();
+    assert_said_once(&text);
+    // An owner's error reaches an operator as it was.
+    let through = admin::refused(AdminAnswer::from(&named));
+    assert_eq!(through.to_string(), text);
+    assert_eq!(through.kind(), named.kind());
+}
+
+/// What a cluster that does not answer makes the core say.
+fn unreachable() -> String {
+    ControlError::sample(0).brief()
+}
+
+#[test]
+fn refusals() {
+    let why = unreachable;
+    for refusal in [
+        Refusal::UnknownTransaction(ID),
+        Refusal::InvalidState(why()),
+        Refusal::Limit("branches_max", 1),
+        Refusal::Limit("transactions_max", 1),
+        Refusal::Unavailable(why()),
+        Refusal::SlotTimeout(format!("within 30000 ms; last error: {}", why())),
+        Refusal::Fenced("another process initialised its slot gtc.a.1".to_owned()),
+        Refusal::WrongCluster("it is cluster a, but the log binds eu to cluster b".to_owned()),
+        Refusal::Broken("`prepare` failed by a defect of gtc: index out of bounds".to_owned()),
+        Refusal::Config("eu has transaction.version 1".to_owned()),
+        Refusal::Closed,
+        Refusal::Stopped(StopReason::Closed),
+    ] {
+        assert_error(verdict::refused("commit", refusal));
+    }
+}
+
+#[test]
+fn reasons_to_stop() {
+    let failed = LogError::new(LogErrorKind::Io, "syncing failed: no space").at("/srv/orders");
+    for reason in [
+        StopReason::LogFailed(failed.poisons().problem()),
+        StopReason::LogFenced(failed.problem()),
+        StopReason::StaleLog("a cluster lists gtc.a.1, which this log never made".to_owned()),
+        StopReason::Closed,
+    ] {
+        assert_error(verdict::stopped("begin", &reason));
+    }
+}
+
+#[test]
+fn outcomes() {
+    let mixed = Outcome::Mixed {
+        decision: Decision::Commit,
+        heuristic: vec![HeuristicBranch {
+            participant: "eu".to_owned(),
+            kind: HeuristicKind::Aborted,
+            detail: "CompleteAbort at epoch 3".to_owned(),
+        }],
+    };
+    let voted_no = AbortReason::VotedNo {
+        participant: "eu".to_owned(),
+        detail: unreachable(),
+    };
+    for outcome in [
+        Outcome::Aborted(voted_no),
+        Outcome::Aborted(AbortReason::LogFull(
+            "decision log /log: no room".to_owned(),
+        )),
+        Outcome::InDoubt(unreachable()),
+        mixed,
+    ] {
+        assert_error(verdict::committed(ID, &outcome).expect_err("it did not commit"));
+    }
+    assert_error(verdict::aborted(ID, &Outcome::Committed).expect_err("it committed"));
+}
+
+#[test]
+fn errors_of_the_log() {
+    use LogErrorKind::{
+        Absent, Closed, Corrupt, Foreign, Full, Io, Locked, Moved, Poisoned, TooLarge, Unsupported,
+    };
+    for kind in [
+        Absent,
+        Closed,
+        Corrupt,
+        Foreign,
+        Full,
+        Io,
+        Locked,
+        Moved,
+        Poisoned,
+        TooLarge,
+        Unsupported,
+    ] {
+        let error = LogError::new(kind, "the cause").at("/srv/orders").at_offset(7);
+        assert_said_once(&error.to_string());
+        assert_said_once(&error.poisons().to_string());
+        assert_said_once(&error.poisons().poisons().to_string());
+        assert_error(log_error("open", error.poisons()));
+        assert_error(log_error("open", error));
+    }
+}
+
+#[test]
+fn errors_of_the_control_plane() {
+    for index in 0..ControlError::SAMPLES {
+        let error = ControlError::sample(index);
+        assert_said_once(&error.to_string());
+        assert_said_once(&error.brief());
+        assert_error(verdict::refused(
+            "send",
+            Refusal::Unavailable(error.brief()),
+        ));
+    }
+}
+
+#[test]
+fn errors_of_the_data_plane() {
+    use DataErrorKind::{
+        Closed, Config, Fenced, ForeignGroup, GroupMoved, InvalidState, Refused, Timeout,
+        Unavailable,
+    };
+    for kind in [
+        Closed,
+        Config,
+        Fenced,
+        ForeignGroup,
+        GroupMoved,
+        InvalidState,
+        Refused,
+        Timeout,
+        Unavailable,
+    ] {
+        let error = DataError::new("eu", kind, "cannot write to topic orders: no leader");
+        assert_said_once(&error.to_string());
+        assert_error(data_error("send", error));
+    }
+}
+
+#[test]
+fn errors_of_properties() {
+    for (name, value) in [
+        ("client.id", ""),
+        ("acks", "1"),
+        ("linger.sm", "1"),
+        ("nothing.like.it", "1"),
+        ("linger.ms", "soon"),
+        (
+            "client.dns.lookup",
+            "resolve_canonical_bootstrap_servers_only",
+        ),
+        ("security.protocol", "sasl_ssl"),
+        ("bootstrap.servers", "a:b:c"),
+    ] {
+        let mut participant = ParticipantConfig::kafka("eu");
+        if !["client.id", "bootstrap.servers"].contains(&name) {
+            participant = participant.property("bootstrap.servers", "127.0.0.1:9");
+        }
+        let participant = participant.property(name, value);
+        let error = properties(&participant).expect_err("it cannot be used");
+        assert!(error.to_string().contains("remedy: "), "{error}");
+        assert_error(error);
+    }
+}
+
+#[test]
+fn errors_of_a_configuration() {
+    let eu = || ParticipantConfig::kafka("eu");
+    for config in [
+        Config::new("a b", "log").participant(eu()),
+        Config::new("a", "").participant(eu()),
+        Config::new("a", "log"),
+        Config::new("a", "log").participant(eu()).participant(eu()),
+        Config::new("a", "log").participant(eu().slots(0)),
+        Config::new("a", "log").participant(eu().transaction_timeout_ms(1).margin_ms(1)),
+    ] {
+        assert_error(config.validate().expect_err("it cannot work"));
+    }
+}
