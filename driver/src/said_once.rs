@@ -31,7 +31,8 @@ pub(crate) fn assert_said_once(text: &str) {
     assert!(count("did you mean") <= 1, "asked twice: {text}");
     assert!(count("participant `") <= 1, "named twice: {text}");
     for (_, kind, ..) in ErrorKind::TABLE {
-        assert!(count(&format!("{kind}: ")) <= 1, "{kind} twice: {text}");
+        // An error that was wrapped with its own text keeps its kind in the middle.
+        assert_eq!(count(&format!(": {kind}: ")), 0, "{kind} twice: {text}");
     }
     let mut fragments: Vec<&str> = text.split([':', ';', '(', ')']).map(str::trim).collect();
     fragments.retain(|fragment| fragment.chars().count() >= FRAGMENT_CHARS_MIN);
@@ -135,7 +136,9 @@ fn errors_of_the_log() {
         TooLarge,
         Unsupported,
     ] {
-        let error = LogError::new(kind, "the cause").at("/srv/orders").at_offset(7);
+        let error = LogError::new(kind, "the cause")
+            .at("/srv/orders")
+            .at_offset(7);
         assert_said_once(&error.to_string());
         assert_said_once(&error.poisons().to_string());
         assert_said_once(&error.poisons().poisons().to_string());

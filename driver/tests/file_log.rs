@@ -210,7 +210,7 @@ fn a_directory_of_other_things_is_refused() {
     assert!(error.to_string().contains("notes.txt"), "{error}");
     assert_eq!(
         read_only(&scratch.log()).unwrap_err().kind(),
-        LogErrorKind::Foreign
+        LogErrorKind::Absent
     );
 }
 

@@ -137,6 +137,27 @@ fn errors_name_place_and_remedy() {
             "use one of",
         ),
         (format!("{BASE}id = 'again'"), "line 4: duplicate key", ""),
+    ];
+    for (text, place, remedy) in cases {
+        assert_refused(&text, place, remedy);
+    }
+}
+
+#[track_caller]
+fn assert_refused(text: &str, place: &str, remedy: &str) {
+    let error = read(text).expect_err(text);
+    assert_eq!(error.kind(), ErrorKind::Config, "{text}");
+    let message = error.to_string();
+    crate::said_once::assert_said_once(&message);
+    assert!(message.contains("gtc.toml"), "{message}");
+    assert!(message.contains(place), "{message} has no {place}");
+    assert!(message.contains(remedy), "{message} has no {remedy}");
+}
+
+#[test]
+fn what_no_command_could_work_with_is_refused_by_all() {
+    let eu = "[participants.eu]\nkind = 'kafka'\nbootstrap.servers = 'a:1'\n";
+    let cases = [
         (
             format!("{BASE}[participants.eu]\nkind = 'kafka'\nslots = 3"),
             "line 4: property `bootstrap.servers`: no broker is named",
@@ -185,13 +206,7 @@ fn errors_name_place_and_remedy() {
         ),
     ];
     for (text, place, remedy) in cases {
-        let error = read(&text).expect_err(&text);
-        assert_eq!(error.kind(), ErrorKind::Config, "{text}");
-        let message = error.to_string();
-        crate::said_once::assert_said_once(&message);
-        assert!(message.contains("gtc.toml"), "{message}");
-        assert!(message.contains(place), "{message} has no {place}");
-        assert!(message.contains(remedy), "{message} has no {remedy}");
+        assert_refused(&text, place, remedy);
     }
 }
 

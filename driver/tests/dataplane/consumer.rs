@@ -294,7 +294,7 @@ async fn foreign_group_metadata() {
     assert_eq!(error.kind(), DataErrorKind::ForeignGroup);
     let text = error.to_string();
     assert!(
-        text.contains("participant eu") && text.contains("participant us"),
+        text.contains("participant eu") && text.contains("participant `us`"),
         "{text}"
     );
     let report = slot.settle_deliveries().await;
