@@ -128,7 +128,10 @@ pub(super) fn read(name: Option<&str>, text: &str, lookup: Lookup<'_>) -> Result
             .with_remedy("add [coordinator] with id and log")
     })?;
     config.participants = participants;
-    config.validate().map_err(|error| error.within(name))?;
+    config.validate().map_err(|error| match name {
+        Some(name) => error.within(name),
+        None => error,
+    })?;
     Ok(config)
 }
 
