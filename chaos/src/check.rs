@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::journal::Journal;
 
 pub use compare::judge;
-pub use read::{group_offsets, journal_of, read_cluster};
+pub use read::{Ends, ends, group_offsets, journal_of, read_cluster, read_records};
 pub use report::{GroupRow, Report, Row};
 
 /// One record as a cluster shows it.

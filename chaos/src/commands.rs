@@ -1,6 +1,8 @@
 //! The command line.
 
+mod audit;
 mod check;
+mod faults;
 mod load;
 mod runs;
 
@@ -33,6 +35,10 @@ enum Command {
     Load(load::LoadArgs),
     /// Read clusters as read_committed consumers do, and compare them with the journals.
     Check(check::CheckArgs),
+    /// Run workers with coordinators of their own on clusters under every kind of fault, and audit.
+    Faults(faults::FaultsArgs),
+    /// Compare what the workers of a run were told with what its clusters show.
+    Audit(audit::AuditArgs),
     /// Fan flights out to two clusters while gtc and a broker are killed, and check.
     Demo(runs::DemoArgs),
     /// Two clusters, written to on both sides and copied both ways, with kills.
@@ -49,6 +55,8 @@ impl Cli {
         match self.command {
             Command::Load(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Faults(args) => args.run(),
+            Command::Audit(args) => args.run(),
             Command::Demo(args) => args.run(),
             Command::Pair(args) => args.run(Shape::Pair, Security::Plain),
             Command::SecurePair(args) => args.run(Shape::Pair, Security::Secure),

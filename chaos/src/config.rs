@@ -12,6 +12,7 @@ const SECRET: &str = "sasl.password";
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
     text: String,
+    limits: String,
     /// The variables that the text refers to.
     pub environment: Vec<(String, String)>,
 }
@@ -23,7 +24,7 @@ impl Configuration {
         let text = format!("[coordinator]\nid = \"{coordinator}\"\nlog = \"log-{coordinator}\"\n");
         Self {
             text,
-            environment: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -48,12 +49,24 @@ impl Configuration {
         self
     }
 
+    /// Sets a limit of the coordinator.
+    #[must_use]
+    pub fn limit(mut self, name: &str, value: u64) -> Self {
+        self.limits.push_str(&format!("{name} = {value}\n"));
+        self
+    }
+
     /// Writes the file.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
-        std::fs::write(path, &self.text).context(format!("write {}", path.display()))
+        let limits = match self.limits.as_str() {
+            "" => String::new(),
+            limits => format!("\n[coordinator.limits]\n{limits}"),
+        };
+        let text = format!("{}{limits}", self.text);
+        std::fs::write(path, text).context(format!("write {}", path.display()))
     }
 }
 

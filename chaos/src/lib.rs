@@ -7,10 +7,12 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+pub mod audit;
 pub mod check;
 pub mod config;
 pub mod demo;
 pub mod error;
+pub mod faults;
 pub mod fleet;
 pub mod flights;
 pub mod journal;

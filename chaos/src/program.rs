@@ -15,7 +15,7 @@ use crate::plan::Aim;
 
 /// Becomes the program by `exec`, and leaves a watcher behind that reads the caller's pipe. If the pipe ends without
 /// the word `keep`, the caller has died, and the watcher kills the program.
-const WATCHED: &str = r#"
+pub(crate) const WATCHED: &str = r#"
 exec 3<&0 </dev/null
 (
     trap '' HUP INT TERM

@@ -20,36 +20,67 @@ const READER: &str = "gtc-chaos-checker";
 /// After this long without a record or an end of a partition, a reading has failed.
 const PROGRESS_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Where readers of a partition come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// The last stable offset.
+    pub stable: i64,
+    /// The high watermark.
+    pub high: i64,
+}
+
 /// Reads all that `topic` shows. Where readers are held back it first waits for up to `settle`: a marker that is
 /// under way is no anomaly, one that does not come is.
 ///
 /// # Errors
 /// The cluster does not answer, or has no such topic.
 pub fn read_cluster(connection: &Connection, topic: &str, settle: Duration) -> Result<ClusterView> {
-    let consumer = connection.consumer(Isolation::Committed, READER)?;
-    let every = connection.consumer(Isolation::Uncommitted, READER)?;
     let mut view = ClusterView {
         cluster: connection.name.clone(),
         ..ClusterView::default()
     };
-    let deadline = Instant::now() + settle;
-    for partition in connection.partitions(topic)? {
-        let mut shown = watermarks(connection, (&consumer, &every), (topic, partition))?;
-        while shown.stable < shown.high && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(200));
-            shown = watermarks(connection, (&consumer, &every), (topic, partition))?;
-        }
-        view.partitions.insert(partition, shown);
+    let ends = ends(connection, topic, settle)?;
+    for (partition, Ends { stable, high }) in &ends {
+        let shown = PartitionView {
+            records: Vec::new(),
+            stable: *stable,
+            high: *high,
+        };
+        view.partitions.insert(*partition, shown);
     }
-    read_records(&consumer, topic, &mut view)?;
+    read_records(connection, topic, ends.keys().copied(), &mut |message| {
+        if let Some(shown) = view.partitions.get_mut(&message.partition()) {
+            shown.records.push(seen(message));
+        }
+    })?;
     Ok(view)
+}
+
+/// The ends of all partitions of `topic`. Where readers are held back it waits for up to `settle`.
+///
+/// # Errors
+/// The cluster does not answer, or has no such topic.
+pub fn ends(connection: &Connection, topic: &str, settle: Duration) -> Result<BTreeMap<i32, Ends>> {
+    let consumer = connection.consumer(Isolation::Committed, READER)?;
+    let every = connection.consumer(Isolation::Uncommitted, READER)?;
+    let deadline = Instant::now() + settle;
+    let mut ends = BTreeMap::new();
+    for partition in connection.partitions(topic)? {
+        let mut end = watermarks(connection, (&consumer, &every), (topic, partition))?;
+        while end.stable < end.high && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(200));
+            end = watermarks(connection, (&consumer, &every), (topic, partition))?;
+        }
+        ends.insert(partition, end);
+    }
+    Ok(ends)
 }
 
 fn watermarks(
     connection: &Connection,
     (committed, every): (&BaseConsumer, &BaseConsumer),
     (topic, partition): (&str, i32),
-) -> Result<PartitionView> {
+) -> Result<Ends> {
     let ask = |consumer: &BaseConsumer| {
         patiently(|| consumer.fetch_watermarks(topic, partition, QUESTION_TIMEOUT)).context(
             format!(
@@ -61,30 +92,33 @@ fn watermarks(
     let (_, stable) = ask(committed)?;
     let (_, high) = ask(every)?;
     // Asked one after the other: a commit in between moves the second only.
-    Ok(PartitionView {
-        records: Vec::new(),
-        stable,
-        high: high.max(stable),
-    })
+    let high = high.max(stable);
+    Ok(Ends { stable, high })
 }
 
-fn read_records(consumer: &BaseConsumer, topic: &str, view: &mut ClusterView) -> Result<()> {
-    let doing = format!("{}: read {topic}", view.cluster);
+/// Hands over what a read_committed consumer gets of these partitions, from the beginning to the end.
+///
+/// # Errors
+/// The cluster does not answer.
+pub fn read_records(
+    connection: &Connection,
+    topic: &str,
+    partitions: impl Iterator<Item = i32>,
+    take: &mut dyn FnMut(&BorrowedMessage<'_>),
+) -> Result<()> {
+    let doing = format!("{}: read {topic}", connection.name);
+    let consumer = connection.consumer(Isolation::Committed, READER)?;
+    let mut unread: BTreeSet<i32> = partitions.collect();
     let mut list = TopicPartitionList::new();
-    for partition in view.partitions.keys() {
+    for partition in &unread {
         list.add_partition_offset(topic, *partition, Offset::Beginning)
             .context(&doing)?;
     }
     consumer.assign(&list).context(&doing)?;
-    let mut unread: BTreeSet<i32> = view.partitions.keys().copied().collect();
     let mut last_progress = Instant::now();
     while !unread.is_empty() {
         match consumer.poll(Duration::from_millis(200)) {
-            Some(Ok(message)) => {
-                if let Some(shown) = view.partitions.get_mut(&message.partition()) {
-                    shown.records.push(seen(&message));
-                }
-            }
+            Some(Ok(message)) => take(&message),
             Some(Err(KafkaError::PartitionEOF(partition))) => {
                 unread.remove(&partition);
             }
