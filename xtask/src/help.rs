@@ -10,6 +10,7 @@ cargo xtask: the one door
   generate                     error kinds and configuration keys for every language
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
+  chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
   sim --seeds N                seeded histories of a simulated world around the core
 
 `cargo xtask COMMAND --help` says more.";
@@ -24,6 +25,7 @@ pub(crate) fn of(command: &str) -> Option<&'static str> {
         "generate" => GENERATE,
         "clusters" => CLUSTERS,
         "bench" => BENCH,
+        "chaos" => CHAOS,
         "sim" => SIM,
         _ => return None,
     })
@@ -89,3 +91,13 @@ cargo xtask sim --seed N [--trace]
 Runs N simulated histories, from seed F on (0 if not said): faults, then healing, then judgement.
 Each seed gives one history, always the same. A failure prints the invariant that does not hold and
 the line that reproduces it. --trace prints every step of one history.";
+
+const CHAOS: &str = "\
+cargo xtask chaos --minutes M --seed S
+
+Runs coordinators of their own over two or three stock Kafka clusters while coordinators and brokers
+are killed, stopped and restarted, the network is cut, delayed and black-holed, a disk fills up and
+time-outs expire; then everything is healed and has to end, and an auditor that knows nothing of gtc
+compares what the applications were told with what the clusters show. The seed gives clusters,
+workers, faults and work; `--plan` prints them, `--json` prints the result for machines. Exits
+non-zero on any anomaly. Built with debug assertions: the core checks its invariants at each step.";

@@ -64,6 +64,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "generate" => refuse_arguments(name, rest).and_then(|()| generate()),
         "clusters" => clusters::run(rest),
         "sim" => sim(rest),
+        "chaos" => chaos(rest),
         _ => bench(rest),
     }
 }
@@ -116,6 +117,17 @@ fn sim(arguments: &[String]) -> Result<(), Failure> {
     let mut sim = cargo(&["run", "--quiet", "-p", "gtc-sim", "--"]);
     sim.args(arguments);
     Step::new("sim", sim).run()
+}
+
+/// With debug assertions, as [`sim`].
+fn chaos(arguments: &[String]) -> Result<(), Failure> {
+    require(&[Need::Build, Need::Clusters])?;
+    // The run looks for the program of a worker beside itself.
+    let worker = ["build", "-p", "gtc", "--example", "chaos_worker"];
+    Step::new("build", cargo(&worker)).run()?;
+    let mut chaos = cargo(&["run", "--quiet", "-p", "gtc-chaos", "--", "faults"]);
+    chaos.args(arguments);
+    Step::new("chaos", chaos).run()
 }
 
 /// Everything that can be checked without a cluster; it changes nothing outside of `target/`.

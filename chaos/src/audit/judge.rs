@@ -122,7 +122,28 @@ impl<'a> Bench<'a> {
             };
             (cluster.as_str(), part)
         };
-        transaction.plan.writes.keys().map(part).collect()
+        let readable = transaction.plan.writes.keys();
+        let readable = readable.filter(|cluster| !self.is_hidden(cluster, transaction));
+        readable.map(part).collect()
+    }
+
+    /// Whether some of its records may stand where readers of this cluster do not come: that alone is told then.
+    fn is_hidden(&self, cluster: &str, transaction: &Transaction) -> bool {
+        let view = self
+            .evidence
+            .views
+            .iter()
+            .find(|view| view.cluster == cluster);
+        let writes = transaction.plan.writes.get(cluster);
+        let is_written = |topic: &str, partition: i32| {
+            let counts = writes.and_then(|topics| topics.get(topic));
+            counts.is_some_and(|counts| counts.contains_key(&partition))
+        };
+        view.is_some_and(|view| {
+            view.stuck
+                .iter()
+                .any(|stuck| is_written(&stuck.topic, stuck.partition))
+        })
     }
 
     fn timeout_ms(&self, cluster: &str) -> u64 {

@@ -177,12 +177,15 @@ fn sites(shape: &Shape) -> Result<BTreeMap<String, Site>> {
             false => Generation::Current,
         };
         let ceiling = cluster.timeout_ms.to_string();
-        options.push(
-            ClusterOptions::new(&cluster.name)
-                .advertised_port(proxy.port())
-                .generation(generation)
-                .property("transaction.max.timeout.ms", ceiling),
-        );
+        let mut option = ClusterOptions::new(&cluster.name)
+            .advertised_port(proxy.port())
+            .generation(generation)
+            .property("transaction.max.timeout.ms", ceiling);
+        if !cluster.is_old {
+            // A broker that is stopped for a while must not lose its leaderships, see `Cluster::is_old`.
+            option = option.property("broker.session.timeout.ms", "120000");
+        }
+        options.push(option);
         proxies.push(proxy);
     }
     let clusters = Cluster::start_all(options)?;

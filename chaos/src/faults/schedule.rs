@@ -95,6 +95,8 @@ pub struct Targets {
     pub workers: Vec<String>,
     /// The clusters.
     pub clusters: Vec<String>,
+    /// Those whose brokers can be killed and restarted.
+    pub mortal: Vec<String>,
     /// The cluster with a short time-out, and that time-out.
     pub short: Option<(String, Duration)>,
     /// The worker whose log has a small disk.
@@ -164,6 +166,7 @@ fn choose(seeded: &mut Seeded, at: Duration, targets: &Targets) -> Option<Planne
     };
     let target = match fault {
         Fault::KillWorker | Fault::PauseWorker => one(seeded, &targets.workers),
+        Fault::KillBroker | Fault::RestartBroker => one(seeded, &targets.mortal),
         Fault::Expire => targets.short.as_ref().map(|(name, _)| name.clone()),
         Fault::FillDisk => targets.disk.clone(),
         _ => one(seeded, &targets.clusters),
@@ -228,6 +231,7 @@ mod tests {
         Targets {
             workers: names(&["w1", "w2", "w3"]),
             clusters: names(&["a", "b"]),
+            mortal: names(&["a"]),
             short: Some(("b".into(), Duration::from_secs(15))),
             disk: Some("w3".into()),
         }

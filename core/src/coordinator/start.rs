@@ -20,8 +20,9 @@ use crate::response::ConnectReport;
 use crate::time::Now;
 use crate::timers::Timer;
 
-/// The time-out that orphaned names and the probe are initialised with (R15): far below any ceiling.
-pub(super) const FENCE_TIMEOUT_MS: i32 = 60_000;
+/// The time-out that orphaned names and the probe are initialised with (R15): no transaction ever runs under it, and a
+/// broker refuses one above its ceiling, so it is below any ceiling that transactions can work with.
+pub(super) const FENCE_TIMEOUT_MS: i32 = 1_000;
 
 /// The number of the probe's name in each incarnation (R8). No branch is ever written under it.
 pub(super) const PROBE: u32 = 0;

@@ -7,20 +7,20 @@ use crate::support::{Directory, Result, committed, create_topic, participant, re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn timeout_above_ceiling() -> Result {
-    let options = ClusterOptions::new("ceiling").property("transaction.max.timeout.ms", "60000");
+    let options = ClusterOptions::new("ceiling").property("transaction.max.timeout.ms", "15000");
     // Starting it blocks for seconds.
     let cluster = tokio::task::spawn_blocking(|| Cluster::start(options)).await??;
     create_topic(&cluster, "ceiling").await?;
     let directory = Directory::new("ceiling");
     let config = Config::new("ceiling", directory.0.join("log"));
-    let above = participant("eu", &cluster).transaction_timeout_ms(60_001);
+    let above = participant("eu", &cluster).transaction_timeout_ms(15_001);
     let error = Coordinator::open(config.clone().participant(above))
         .await
-        .expect_err("the cluster holds a transaction for a minute only");
+        .expect_err("the cluster holds a transaction for 15 s only");
     assert_eq!(error.kind(), ErrorKind::Config);
     assert_eq!(error.participant(), Some("eu"));
     let text = error.to_string();
-    for part in ["60001", "60000", "transaction.max.timeout.ms"] {
+    for part in ["15001", "15000", "transaction.max.timeout.ms"] {
         assert!(text.contains(part), "{text}");
     }
     // By default it is the ceiling itself, whatever that is.
