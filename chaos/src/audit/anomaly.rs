@@ -78,6 +78,15 @@ mod tests {
     use super::Kind;
 
     #[test]
+    fn the_documentation_lists_every_kind() {
+        let page = include_str!("../../../docs/chaos.md");
+        for (_, name, meaning) in Kind::TABLE {
+            let row = format!("| {name} | {meaning} |");
+            assert!(page.contains(&row), "docs/chaos.md lacks: {row}");
+        }
+    }
+
+    #[test]
     fn json_has_the_same_names_as_the_table() {
         for (kind, name, _) in Kind::TABLE {
             assert_eq!(serde_json::to_string(kind).unwrap(), format!("\"{name}\""));

@@ -116,11 +116,7 @@ impl Shape {
     #[must_use]
     pub fn to_text(&self) -> String {
         let clusters = self.clusters.iter().map(|cluster| {
-            let old = if cluster.is_old {
-                ", transaction.version 1"
-            } else {
-                ""
-            };
+            let old = if cluster.is_old { ", Kafka 4.0.0" } else { "" };
             format!(
                 "{} (time-out {} s{old})",
                 cluster.name,
