@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::broken::{Broken, lack};
 use super::format::{
     FRAME_BYTES, Frame, FrameKind, FrameWriter, HEADER_BYTES, Place, SegmentHeader, body_bytes,
 };
@@ -76,14 +77,22 @@ impl Engine {
             buffer: Vec::new(),
         };
         if found.header.is_some() {
-            engine.force()?;
+            if !engine.lacks(Broken::ForceFound) {
+                engine.force(found)?;
+            }
             engine.take_over_spare(found)?;
         } else {
             engine.make()?;
         }
-        engine.checkpoint(&found.entries)?;
+        if found.header.is_none() || !engine.lacks(Broken::Rewrite) {
+            engine.checkpoint(&found.entries)?;
+        }
         engine.allocate_ahead()?;
         Ok(engine)
+    }
+
+    pub(crate) fn lacks(&self, rule: Broken) -> bool {
+        lack(self.storage.as_ref(), rule)
     }
 
     fn take_over_spare(&mut self, found: &FoundLog) -> Result<(), LogError> {
@@ -98,7 +107,13 @@ impl Engine {
 
     /// Makes what was found durable before it is rewritten: otherwise a crash of the machine
     /// could leave a rewrite that was begun, but not the end of the log that it tells of.
-    fn force(&self) -> Result<(), LogError> {
+    fn force(&self, found: &FoundLog) -> Result<(), LogError> {
+        if let Some(number) = found.last_segment
+            && !self.lacks(Broken::WriteAgain)
+        {
+            let written = self.write_again(&segment_name(number));
+            written.map_err(|error| LogError::io("writing", self.path(number), &error))?;
+        }
         for number in &self.numbers {
             let file = self.storage.open(&segment_name(*number));
             let synced = file.and_then(|file| file.sync());
@@ -106,6 +121,16 @@ impl Engine {
         }
         let synced = self.storage.sync_directory();
         synced.map_err(|error| LogError::io("syncing", self.storage.path(), &error))
+    }
+
+    /// A sync that fails leaves the last frame in the page cache as if it were clean, and a later sync passes
+    /// over it; only what is written again is synced. These are the bytes that are there: a torn
+    /// write changes nothing of the frames before.
+    fn write_again(&self, name: &str) -> std::io::Result<()> {
+        let content = self.storage.read(name)?;
+        let used = content.iter().rposition(|byte| *byte != 0);
+        let used = used.map_or(0, |last| last + 1);
+        self.storage.open(name)?.write_at(&content[..used], 0)
     }
 
     /// Starts a new log with an empty snapshot in segment 1. The checkpoint that follows every
@@ -154,7 +179,13 @@ impl Engine {
             .storage
             .path()
             .join(segment_name(current.segment.number));
-        write_synced(&current.segment, &self.buffer, current.offset, path)?;
+        let storage = self.storage.as_ref();
+        write_synced(
+            storage,
+            &current.segment,
+            (&self.buffer, current.offset),
+            path,
+        )?;
         current.offset += self.buffer.len() as u64;
         self.grown_bytes += self.buffer.len() as u64;
         self.next_sequence += 1;
@@ -188,6 +219,9 @@ impl Engine {
         let parts = self.split(snapshot);
         let segments = self.allocate_all(&parts)?;
         let superfluous = std::mem::take(&mut self.numbers);
+        if self.lacks(Broken::RemoveLast) {
+            self.remove(&superfluous);
+        }
         let last = parts.len() - 1;
         for (index, (part, segment)) in parts.into_iter().zip(segments).enumerate() {
             let kind = if index == last {
@@ -262,7 +296,7 @@ impl Engine {
         entries.iter().for_each(|entry| writer.push(entry.as_ref()));
         writer.finish(frame, self.setup.identity.log_id);
         let path = self.path(segment.number);
-        write_synced(&segment, &self.buffer, 0, path)?;
+        write_synced(self.storage.as_ref(), &segment, (&self.buffer, 0), path)?;
         self.numbers.push(segment.number);
         self.current = Some(Current {
             segment,
@@ -296,6 +330,7 @@ impl Engine {
         // Appends never take the last segment there is: a checkpoint could not free room then.
         match self.allocate(self.setup.segment_bytes) {
             Ok(next) => self.spare = Some(next),
+            Err(_) if self.lacks(Broken::LastSegment) => {}
             Err(error) => {
                 self.spare = Some(segment);
                 return Err(error);
@@ -381,25 +416,37 @@ fn reserve(
 ) -> Result<(), LogError> {
     file.allocate(bytes)
         .map_err(|error| allocation_failed(path, &error))?;
+    if lack(storage, Broken::SyncDirectory) {
+        return Ok(());
+    }
     // The file itself is synced with its first frame, before anything in it counts.
     let synced = storage.sync_directory();
     synced.map_err(|error| LogError::io("syncing the directory of", path, &error))
 }
 
 fn write_synced(
+    storage: &dyn Storage,
     segment: &Allocated,
-    content: &[u8],
-    offset: u64,
+    (content, offset): (&[u8], u64),
     path: PathBuf,
 ) -> Result<(), LogError> {
+    let unknown = |error: LogError| {
+        if lack(storage, Broken::FailedUnknown) {
+            return LogError::new(LogErrorKind::Full, error.to_string());
+        }
+        error.outcome_unknown()
+    };
     crash::point("log-write", None, Side::Before);
     let written = segment.file.write_at(content, offset);
-    written.map_err(|error| LogError::io("writing", &path, &error).outcome_unknown())?;
+    written.map_err(|error| unknown(LogError::io("writing", &path, &error)))?;
     crash::point("log-write", None, Side::After);
+    if lack(storage, Broken::Sync) {
+        return Ok(());
+    }
     crash::point("log-sync", None, Side::Before);
     let synced = segment.file.sync();
     crash::point("log-sync", None, Side::After);
-    synced.map_err(|error| LogError::io("syncing", &path, &error).outcome_unknown())
+    synced.map_err(|error| unknown(LogError::io("syncing", &path, &error)))
 }
 
 fn allocation_failed(path: &Path, error: &std::io::Error) -> LogError {

@@ -16,6 +16,7 @@
 //! is dropped. Everything else refuses the start, names file and byte, and writes nothing. One
 //! thing cannot be told: acknowledged frames at the very end that vanished as a whole.
 
+mod broken;
 mod directory;
 mod engine;
 mod format;
@@ -30,6 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use self::broken::{Broken, lack};
 use self::directory::DirectoryLock;
 use self::engine::{ENTRY_BYTES_MAX, Engine, Setup};
 use self::format::{COORDINATOR_BYTES_MAX, Place};
@@ -234,10 +236,16 @@ fn open_engine(
     place: Place,
 ) -> Result<(Engine, Replay), LogError> {
     let found = read_log(storage.as_ref())?;
+    let lacks = |rule| lack(storage.as_ref(), rule);
     let identity = match &found.header {
+        Some(_) if lacks(Broken::Identity) => new_identity(options)?,
         Some(header) => {
-            check_owner(&header.identity, options)?;
-            check_place(&header.place, &place, options)?;
+            if !lacks(Broken::Owner) {
+                check_owner(&header.identity, options)?;
+            }
+            if !lacks(Broken::Place) {
+                check_place(&header.place, &place, options)?;
+            }
             header.identity.clone()
         }
         None => new_identity(options)?,

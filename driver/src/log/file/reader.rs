@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 
+use super::broken::{Broken, lack};
 use super::format::{
     BadHeader, Frame, FrameKind, HEADER_BYTES, SegmentHeader, Slot, classify, find_later_frame,
     is_zero,
@@ -41,6 +42,8 @@ pub(crate) struct FoundLog {
     pub(crate) header: Option<SegmentHeader>,
     pub(crate) entries: Vec<Bytes>,
     pub(crate) next_sequence: u64,
+    /// The segment of the last frame.
+    pub(crate) last_segment: Option<u64>,
     pub(crate) cut_tail: Option<CutTail>,
     /// All segments there are, in order.
     pub(crate) numbers: Vec<u64>,
@@ -64,6 +67,7 @@ pub(crate) fn read_log(storage: &dyn Storage) -> Result<FoundLog, LogError> {
             header: None,
             entries: Vec::new(),
             next_sequence: 1,
+            last_segment: None,
             cut_tail: None,
             numbers,
             spare,
@@ -77,6 +81,7 @@ struct Scan {
     entries: Vec<Bytes>,
     next_sequence: u64,
     next_part: u32,
+    last_segment: Option<u64>,
     cut_tail: Option<CutTail>,
 }
 
@@ -200,7 +205,7 @@ impl Reader<'_> {
                 continue;
             };
             let scan = self.scan(attempt, header)?;
-            if !scan.complete {
+            if !scan.complete && !lack(self.storage, Broken::SnapshotEnd) {
                 later_start = Some(first);
                 continue;
             }
@@ -209,6 +214,7 @@ impl Reader<'_> {
                 header: Some(header.clone()),
                 entries: scan.entries,
                 next_sequence: scan.next_sequence,
+                last_segment: scan.last_segment,
                 cut_tail: scan.cut_tail,
                 ..found
             });
@@ -258,6 +264,7 @@ impl Reader<'_> {
             entries: Vec::new(),
             next_sequence: start.first_sequence,
             next_part: 0,
+            last_segment: None,
             cut_tail: None,
         };
         for segment in attempt {
@@ -285,6 +292,7 @@ impl Reader<'_> {
         }
         match find_later_frame(&segment.bytes, offset, log_id, scan.next_sequence) {
             None => Ok(()),
+            Some(_) if lack(self.storage, Broken::LaterFrames) => Ok(()),
             Some(later) => {
                 let what = format!("a bad frame, although byte {later} starts a later good one");
                 Err(self.corrupt(segment.number, offset, &what))
@@ -331,6 +339,10 @@ impl Reader<'_> {
                     self.note_cut(segment, offset, scan);
                     return Ok(offset);
                 }
+                Slot::Damaged if lack(self.storage, Broken::Damage) => {
+                    self.note_cut(segment, offset, scan);
+                    return Ok(offset);
+                }
                 Slot::Damaged => {
                     return Err(self.corrupt(segment.number, offset, "a damaged frame"));
                 }
@@ -338,6 +350,7 @@ impl Reader<'_> {
             if !scan.accept(found.frame) {
                 return Err(self.corrupt(segment.number, offset, "a frame out of order"));
             }
+            scan.last_segment = Some(segment.number);
             let entries = found
                 .entries
                 .into_iter()

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
 
+#[cfg(test)]
+use super::broken::Broken;
+
 /// A directory of files. After a crash, files and names are as of the last sync of each, or
 /// anything between that and what was written later.
 pub(crate) trait Storage: Send + Sync + 'static {
@@ -25,6 +28,11 @@ pub(crate) trait Storage: Send + Sync + 'static {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes the names durable.
     fn sync_directory(&self) -> io::Result<()>;
+    /// Whether a test wants this rule left out.
+    #[cfg(test)]
+    fn lacks(&self, _: Broken) -> bool {
+        false
+    }
 }
 
 /// An open file.

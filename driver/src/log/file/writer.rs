@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::broken::Broken;
 use super::directory::DirectoryLock;
 use super::engine::Engine;
 use crate::log::{Acknowledge, Durability, LogError, LogErrorKind, LogWrite, Receipt};
@@ -149,10 +150,23 @@ impl Writer {
     /// Writes until the log is closed.
     pub(crate) fn run(mut self) {
         while let Some(waiting) = self.shared.take() {
-            if let Err((failure, unserved)) = self.serve(waiting) {
-                let refusal = failure.poisons();
-                tracing::error!(error = %failure, "the decision log accepts nothing any more");
-                acknowledge(unserved, &Err(refusal.clone()));
+            self.round(waiting);
+        }
+    }
+
+    /// Writes what waits now, in the thread of the caller.
+    #[cfg(test)]
+    pub(crate) fn write_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.shared.lock().waiting);
+        self.round(waiting);
+    }
+
+    fn round(&mut self, waiting: VecDeque<Waiting>) {
+        if let Err((failure, unserved)) = self.serve(waiting) {
+            let refusal = failure.poisons();
+            tracing::error!(error = %failure, "the decision log accepts nothing any more");
+            acknowledge(unserved, &Err(refusal.clone()));
+            if !self.engine.lacks(Broken::Stop) {
                 self.shared.refuse(&refusal);
             }
         }

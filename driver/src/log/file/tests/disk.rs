@@ -1,10 +1,15 @@
 //! A disk in memory that fails, fills up and forgets.
 
+mod weather;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use self::weather::Sky;
+pub(super) use self::weather::{Dice, Weather};
+use super::super::broken::Broken;
 use super::super::format::SECTOR_BYTES;
 use super::super::storage::{Storage, StorageFile};
 
@@ -21,6 +26,8 @@ pub(super) enum Crash {
     LoseNames,
     /// The machine dies: of unsynced sectors and names every second one survives.
     Torn(usize),
+    /// The machine dies: any subset of them survives, by this seed.
+    Any(u64),
 }
 
 pub(super) const CRASHES: [Crash; 6] = [
@@ -38,12 +45,15 @@ struct Node {
     durable: Vec<u8>,
     /// Sectors whose cached bytes are not durable, and which the next sync writes.
     dirty: BTreeSet<usize>,
+    /// Sectors that count as clean since a sync failed, although the disk does not have them.
+    stale: BTreeSet<usize>,
 }
 
 impl Node {
     fn write(&mut self, content: &[u8], offset: usize) {
         self.cached[offset..offset + content.len()].copy_from_slice(content);
         let sectors = offset / SECTOR_BYTES..(offset + content.len()).div_ceil(SECTOR_BYTES);
+        self.stale.retain(|sector| !sectors.contains(sector));
         self.dirty.extend(sectors);
     }
 
@@ -67,6 +77,8 @@ struct State {
     fail_sync_at: Option<usize>,
     syncs: usize,
     writes: usize,
+    sky: Sky,
+    without: Option<Broken>,
 }
 
 impl State {
@@ -75,13 +87,17 @@ impl State {
         self.operations += 1;
         match self.crash_at {
             Some(limit) if self.operations > limit => Err(io::Error::other("the power is off")),
-            _ => Ok(()),
+            _ => self.sky.strikes(),
         }
     }
 
     fn sync_fails(&mut self) -> bool {
         self.syncs += 1;
-        self.fail_sync_at == Some(self.syncs)
+        self.fail_sync_at == Some(self.syncs) || self.sky.spoils_sync()
+    }
+
+    fn is_off(&self) -> bool {
+        self.crash_at.is_some_and(|limit| self.operations > limit)
     }
 
     fn used_bytes(&self) -> usize {
@@ -112,7 +128,19 @@ impl Disk {
         let mut state = self.state().clone();
         (state.operations, state.crash_at, state.fail_sync_at) = (0, None, None);
         let (keep_names, keep_sectors): (Keep, Keep) = match crash {
-            Crash::Process => return Disk::with(state),
+            Crash::Process => {
+                let mut dice = state.sky.dice.clone();
+                state
+                    .nodes
+                    .iter_mut()
+                    .for_each(|node| node.evict(&mut dice));
+                state.sky.dice = dice;
+                return Disk::with(state);
+            }
+            Crash::Any(seed) => {
+                state.lose_some(&mut Dice::new(seed));
+                return Disk::with(state);
+            }
             Crash::LoseAll => (|_| false, |_| false),
             Crash::LoseContent => (|_| true, |_| false),
             Crash::LoseNames => (|_| false, |_| true),
@@ -160,8 +188,7 @@ impl Disk {
     }
 
     pub(super) fn crashed(&self) -> bool {
-        let state = self.state();
-        state.crash_at.is_some_and(|limit| state.operations > limit)
+        self.state().is_off()
     }
 
     /// The sync of that number, counted from now and from 1, fails; its pages count as clean
@@ -176,6 +203,23 @@ impl Disk {
         state
             .fail_sync_at
             .is_some_and(|number| state.syncs >= number)
+    }
+
+    /// From now on operations fail as the weather has it.
+    pub(super) fn set_weather(&self, weather: Weather, seed: u64) {
+        let mut state = self.state();
+        state.sky.weather = weather;
+        state.sky.dice = Dice::new(seed);
+    }
+
+    /// How often the weather made something fail.
+    pub(super) fn faults(&self) -> usize {
+        self.state().sky.faults
+    }
+
+    /// The log on this disk leaves a rule out.
+    pub(super) fn leave_out(&self, rule: Option<Broken>) {
+        self.state().without = rule;
     }
 
     pub(super) fn set_room(&self, room: Option<usize>) {
@@ -237,12 +281,18 @@ impl Storage for Disk {
         Path::new("disk")
     }
 
+    fn lacks(&self, rule: Broken) -> bool {
+        self.state().without == Some(rule)
+    }
+
     fn list(&self) -> io::Result<Vec<String>> {
+        self.state().sky.strikes()?;
         Ok(self.names())
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        let state = self.state();
+        let mut state = self.state();
+        state.sky.strikes()?;
         let node = state
             .cached_names
             .get(name)
@@ -259,6 +309,7 @@ impl Storage for Disk {
         state.nodes.push(Node::default());
         let node = state.nodes.len() - 1;
         state.cached_names.insert(name.to_owned(), node);
+        state.sky.given_up.remove(name);
         Ok(Box::new(Handle {
             disk: self.clone(),
             node,
@@ -280,6 +331,7 @@ impl Storage for Disk {
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.state();
         state.operate()?;
+        state.sky.given_up.remove(name);
         state
             .cached_names
             .remove(name)
@@ -291,9 +343,10 @@ impl Storage for Disk {
         let mut state = self.state();
         state.operate()?;
         if state.sync_fails() {
+            state.give_up_names();
             return Err(io::Error::other("a bad sector"));
         }
-        state.durable_names = state.cached_names.clone();
+        state.sync_names();
         Ok(())
     }
 }
@@ -320,9 +373,17 @@ impl StorageFile for Handle {
     fn write_at(&self, content: &[u8], offset: u64) -> io::Result<()> {
         let mut state = self.disk.state();
         state.writes += 1;
-        state.operate()?;
-        state.nodes[self.node].write(content, offset as usize);
-        Ok(())
+        let struck = state.operate();
+        let mut written = content.len();
+        if struck.is_err() {
+            // A write that fails may have been begun; it ends between two sectors.
+            let end = offset as usize + state.sky.dice.pick(written);
+            written = (end / SECTOR_BYTES * SECTOR_BYTES).saturating_sub(offset as usize);
+        }
+        if !state.is_off() {
+            state.nodes[self.node].write(&content[..written], offset as usize);
+        }
+        struck
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -334,9 +395,11 @@ impl StorageFile for Handle {
         let mut state = self.disk.state();
         state.operate()?;
         let fails = state.sync_fails();
-        let node = &mut state.nodes[self.node];
+        let State { nodes, sky, .. } = &mut *state;
+        let node = &mut nodes[self.node];
         let dirty = std::mem::take(&mut node.dirty);
         if fails {
+            node.give_up(dirty, &mut sky.dice);
             return Err(io::Error::other("a bad sector"));
         }
         node.flush(dirty);

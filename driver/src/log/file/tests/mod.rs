@@ -1,8 +1,12 @@
 //! Tests of the log's engine and writer on a disk that fails and forgets.
 
+mod agreement;
 mod crash;
 mod damage;
 mod disk;
+mod histories;
+mod history;
+mod machine;
 mod queue;
 
 use std::sync::Arc;
