@@ -3,9 +3,10 @@
 //! # Why every open rewrites the log
 //! After a failed sync the page cache may hold records that the disk does not, and later syncs
 //! of the same file report success (rule R1). Which opens follow a failed sync cannot be known:
-//! the process may have been killed before it could leave a mark. So each open syncs what it
-//! read, writes all entries that count into new segments, syncs these and their directory, and
-//! removes the old ones, as a checkpoint does. That is one code path for a restart, for a cut tail, for a moved
+//! the process may have been killed before it could leave a mark. So each open writes the
+//! segment of the last frame once more, as only that makes a later sync mean something, syncs
+//! what it read, writes all entries that count into new segments, syncs these and their directory,
+//! and removes the old ones, as a checkpoint does. That is one code path for a restart, for a cut tail, for a moved
 //! log and for a checkpoint; it is bounded by what was logged since the last checkpoint, and
 //! needs no room on a full disk as long as this fits into the segment allocated ahead, which
 //! appends leave alone. So whoever hears `Full` can still write a checkpoint.

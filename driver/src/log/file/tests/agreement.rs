@@ -2,108 +2,21 @@
 //! while two clusters that never fail take part. Whatever the log then holds, both end each transaction alike.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use gtc_core::{
     Action, ActionId, AppendFailure, Backoff, BrokerState, CommitReturn, Config, ConnectReport,
-    Coordinator, Decision, EndAnswer, Event, Inquiry, Ledger, Limits, ListedTransaction, Listing,
-    LogId, Now, Outcome, Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity,
-    Record, Request, Response, SlotCondition, SlotId, StopReason, Time, TransactionDescription,
+    Coordinator, EndAnswer, Event, Ledger, Limits, LogId, Now, Outcome, Output, ParticipantConfig,
+    ParticipantId, PrepareReport, Record, Request, Response, SlotCondition, StopReason, Time,
     TransactionId, WriteReport,
 };
 
+use super::cluster::{Cluster, TIMEOUT_MS};
+use super::histories::how_many;
 use super::history::{Holds, holds};
 use super::machine::Machine;
 use crate::log::file::broken::Broken;
 use crate::log::{Durability, LogWrite};
-
-/// What a transactional.id is for its cluster.
-#[derive(Clone, Debug)]
-struct Id {
-    producer: ProducerIdentity,
-    state: BrokerState,
-    start_ms: i64,
-    transaction: Option<TransactionId>,
-}
-
-/// A cluster that answers everything at once.
-#[derive(Default)]
-struct Cluster {
-    ids: BTreeMap<Arc<str>, Id>,
-    fates: BTreeMap<TransactionId, BrokerState>,
-    slots: BTreeMap<SlotId, Arc<str>>,
-}
-
-impl Cluster {
-    fn init(&mut self, name: &Arc<str>) -> ProducerIdentity {
-        self.end(name, Decision::Abort);
-        let next = self.ids.len() as i64;
-        let id = self.ids.entry(name.clone()).or_insert(Id {
-            producer: ProducerIdentity {
-                producer_id: next,
-                epoch: -1,
-            },
-            state: BrokerState::Empty,
-            start_ms: -1,
-            transaction: None,
-        });
-        id.producer.epoch += 1;
-        (id.state, id.start_ms) = (BrokerState::Empty, -1);
-        id.producer
-    }
-
-    fn write(&mut self, slot: SlotId, transaction: TransactionId, start_ms: i64) {
-        let id = self.ids.get_mut(&self.slots[&slot]).unwrap();
-        (id.state, id.start_ms) = (BrokerState::Ongoing, start_ms);
-        id.transaction = Some(transaction);
-        self.fates.insert(transaction, BrokerState::Ongoing);
-    }
-
-    /// EndTxn; whether it is accepted.
-    fn end(&mut self, name: &str, decision: Decision) -> bool {
-        let ended = match decision {
-            Decision::Commit => BrokerState::CompleteCommit,
-            Decision::Abort => BrokerState::CompleteAbort,
-        };
-        let Some(id) = self.ids.get_mut(name) else {
-            return false;
-        };
-        if id.state == BrokerState::Ongoing {
-            id.state = ended;
-            self.fates
-                .extend(id.transaction.map(|transaction| (transaction, ended)));
-        }
-        id.state == ended
-    }
-
-    fn describe(&self, name: &str) -> Inquiry {
-        let described = |id: &Id| {
-            Inquiry::Described(TransactionDescription {
-                state: id.state,
-                producer: id.producer,
-                start_time_ms: id.start_ms,
-                timeout_ms: TIMEOUT_MS,
-            })
-        };
-        self.ids.get(name).map_or(Inquiry::NotFound, described)
-    }
-
-    fn list(&self) -> Listing {
-        let listed = |(name, id): (&Arc<str>, &Id)| ListedTransaction {
-            transactional_id: name.clone(),
-            producer_id: id.producer.producer_id,
-            state: id.state,
-        };
-        Listing {
-            transactions: self.ids.iter().map(listed).collect(),
-            complete: true,
-            detail: None,
-        }
-    }
-}
-
-const TIMEOUT_MS: i32 = 900_000_000;
 
 struct World {
     machine: Machine,
@@ -521,7 +434,7 @@ fn ended(accepted: bool) -> Response {
 
 #[test]
 fn the_real_core_on_the_shipped_log_agrees_whatever_the_disk_does() {
-    let count = super::histories::how_many(300);
+    let count = how_many(300);
     let (mut committed, mut starts) = (0, 0);
     for seed in 0..count {
         match run(seed, None) {
@@ -534,4 +447,23 @@ fn the_real_core_on_the_shipped_log_agrees_whatever_the_disk_does() {
     }
     println!("{count} histories: {committed} committed in {starts} starts");
     assert!(committed as u64 > count && starts as u64 > 2 * count);
+}
+
+/// A log that forgets makes the clusters disagree, or tells what did not happen.
+#[test]
+fn rules_of_the_log_that_are_left_out_are_noticed_in_what_the_core_does() {
+    for rule in [
+        Broken::Sync,
+        Broken::SyncDirectory,
+        Broken::FailedUnknown,
+        Broken::RemoveLast,
+        Broken::SnapshotEnd,
+        Broken::Rewrite,
+        Broken::WriteAgain,
+    ] {
+        let mut all = (0..how_many(400)).map(|seed| (seed, run(seed, Some(rule))));
+        let found = all.find_map(|(seed, result)| Some((seed, result.err()?)));
+        let (seed, violation) = found.unwrap_or_else(|| panic!("{rule:?} is not noticed"));
+        println!("{:<16}{:>6} {violation}", format!("{rule:?}"), seed + 1);
+    }
 }

@@ -1,6 +1,7 @@
 //! Tests of the log's engine and writer on a disk that fails and forgets.
 
 mod agreement;
+mod cluster;
 mod crash;
 mod damage;
 mod disk;
