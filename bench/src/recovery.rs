@@ -80,7 +80,7 @@ fn records(sequence: u64) -> [Record; 2] {
         },
         own: false,
     };
-    let branches = vec![branch("eu"), branch("us")];
+    let branches = Arc::new([branch("eu"), branch("us")]);
     let unix_ms = 1_700_000_000_000;
     [
         Record::Decided {

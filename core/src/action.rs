@@ -34,8 +34,8 @@ pub enum Writer {
 pub enum Action {
     /// Append records, in the order of the actions. `Appended` when durable, or `AppendFailed`.
     Append {
-        /// The records.
-        records: Vec<Record>,
+        /// The records; the core keeps them as well, until they are durable.
+        records: Arc<[Record]>,
         /// When they must be durable.
         durability: Durability,
     },

@@ -30,6 +30,7 @@ use crate::identity::{ActionId, Incarnation, ParticipantId, SlotId, TransactionI
 use crate::ledger::Ledger;
 use crate::request::{Accepted, Decision, Request};
 use crate::response::Response;
+use crate::rising::Rising;
 use crate::time::Now;
 use crate::timers::{Timer, Timers};
 
@@ -79,11 +80,11 @@ pub struct Coordinator {
     incarnation: Incarnation,
     phase: Phase,
     participants: Vec<Participant>,
-    transactions: BTreeMap<TransactionId, Transaction>,
+    transactions: Rising<TransactionId, Transaction>,
     next_sequence: u64,
     next_action: u64,
     next_slot: u32,
-    pending: BTreeMap<ActionId, Pending>,
+    pending: Rising<ActionId, Pending>,
     journal: Journal,
     outputs: VecDeque<Output>,
     timers: Timers,
@@ -143,11 +144,11 @@ impl Coordinator {
             ledger,
             incarnation,
             phase: Phase::Starting,
-            transactions: BTreeMap::new(),
+            transactions: Rising::default(),
             next_sequence: 1,
             next_action: 1,
             next_slot: 1,
-            pending: BTreeMap::new(),
+            pending: Rising::default(),
             journal: Journal::default(),
             outputs: VecDeque::new(),
             timers: Timers::default(),

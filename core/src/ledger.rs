@@ -12,6 +12,7 @@ use crate::event::{HeuristicKind, TransactionState, TransactionView};
 use crate::identity::{BranchIdentity, Incarnation, ProducerIdentity, TransactionId, VersionClass};
 use crate::record::{DecidedBranch, Record, RecordError};
 use crate::request::Decision;
+use crate::rising::Rising;
 
 /// A participant's name and a transactional.id on it.
 type BranchKey = (Arc<str>, Arc<str>);
@@ -63,7 +64,7 @@ pub(crate) struct OpenEntry {
     pub(crate) decision: Option<Decision>,
     pub(crate) key: Option<Arc<[u8]>>,
     pub(crate) unix_ms: u64,
-    pub(crate) branches: Vec<DecidedBranch>,
+    pub(crate) branches: Arc<[DecidedBranch]>,
     pub(crate) own: BTreeMap<BranchKey, OwnEntry>,
     pub(crate) acknowledged: Vec<BranchKey>,
     pub(crate) heuristic: BTreeMap<BranchKey, HeuristicEntry>,
@@ -85,9 +86,9 @@ pub struct Ledger {
     started_unix_ms: u64,
     pub(crate) clusters: BTreeMap<Arc<str>, Arc<str>>,
     pub(crate) names: BTreeMap<(Arc<str>, Incarnation), Names>,
-    pub(crate) open: BTreeMap<TransactionId, OpenEntry>,
+    pub(crate) open: Rising<TransactionId, OpenEntry>,
     pub(crate) discarded: BTreeMap<BranchKey, ProducerIdentity>,
-    ended: BTreeMap<TransactionId, EndedEntry>,
+    ended: Rising<TransactionId, EndedEntry>,
     ended_order: VecDeque<TransactionId>,
     keys: BTreeSet<(Arc<[u8]>, TransactionId)>,
     outcomes_max: usize,
@@ -184,7 +185,7 @@ impl Ledger {
                     producer,
                     version_class,
                 };
-                let entry = self.open.entry(transaction).or_default();
+                let entry = self.open.get_or_default(transaction);
                 entry.own.insert((participant, transactional_id), own);
             }
             Record::Decided {
@@ -214,7 +215,7 @@ impl Ledger {
                 kind,
                 detail,
             } => {
-                let entry = self.open.entry(transaction).or_default();
+                let entry = self.open.get_or_default(transaction);
                 entry.decision = Some(decision);
                 let heuristic = HeuristicEntry { kind, detail };
                 entry
@@ -255,7 +256,7 @@ impl Ledger {
         transaction: TransactionId,
         key: Option<Arc<[u8]>>,
         unix_ms: u64,
-        branches: Vec<DecidedBranch>,
+        branches: Arc<[DecidedBranch]>,
     ) -> Result<(), RecordError> {
         let decided = |entry: &OpenEntry| entry.decision.is_some();
         if self.open.get(&transaction).is_some_and(decided) || self.ended.contains_key(&transaction)
@@ -264,7 +265,7 @@ impl Ledger {
                 "{transaction} is decided twice"
             )));
         }
-        let entry = self.open.entry(transaction).or_default();
+        let entry = self.open.get_or_default(transaction);
         self.keys.extend(key.clone().map(|key| (key, transaction)));
         entry.decision = Some(Decision::Commit);
         entry.key = key;
@@ -369,7 +370,7 @@ impl Ledger {
                 records.push(completed(*id, ended));
             }
         }
-        for (id, entry) in &self.open {
+        for (id, entry) in self.open.iter() {
             if rules.lack(Broken::CheckpointMixed) && !entry.heuristic.is_empty() {
                 continue;
             }

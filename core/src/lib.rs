@@ -37,6 +37,7 @@ mod ledger;
 mod record;
 mod request;
 mod response;
+mod rising;
 mod time;
 mod timers;
 mod vote;

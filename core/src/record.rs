@@ -85,7 +85,7 @@ pub enum Record {
         /// When, in milliseconds since the Unix epoch.
         unix_ms: u64,
         /// Every branch that voted yes.
-        branches: Vec<DecidedBranch>,
+        branches: Arc<[DecidedBranch]>,
     },
     /// A branch acknowledged while another of its transaction stays open (R16).
     Acknowledged {

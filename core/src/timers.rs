@@ -1,9 +1,10 @@
 //! Everything that the core does by itself after some time, in one enum and one ordered set.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 
 use crate::action::WaitReason;
 use crate::identity::{ParticipantId, TransactionId};
+use crate::rising::Rising;
 use crate::time::Time;
 
 /// What a timer is for. At most one of each is set.
@@ -25,7 +26,22 @@ pub(crate) enum Timer {
     Idle(ParticipantId),
 }
 
+/// How many kinds of timers there are.
+const KINDS: usize = 7;
+
 impl Timer {
+    const fn kind(self) -> usize {
+        match self {
+            Self::Deadline(_) => 0,
+            Self::Enlist(..) => 1,
+            Self::Branch(..) => 2,
+            Self::Records(_) => 3,
+            Self::Participant(_) => 4,
+            Self::Slots(_) => 5,
+            Self::Idle(_) => 6,
+        }
+    }
+
     pub(crate) const fn reason(self) -> WaitReason {
         match self {
             Self::Deadline(_) => WaitReason::Deadline,
@@ -42,24 +58,32 @@ impl Timer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Timers {
     order: BTreeSet<(Time, Timer)>,
-    at: BTreeMap<Timer, Time>,
+    /// One map a kind: of most kinds none is set while all goes well, and none is quickly found.
+    at: [Rising<Timer, Time>; KINDS],
 }
 
 impl Timers {
     /// Sets or moves a timer.
     pub(crate) fn set(&mut self, timer: Timer, at: Time) {
-        if let Some(before) = self.at.insert(timer, at) {
-            self.order.remove(&(before, timer));
+        match self.at[timer.kind()].insert(timer, at) {
+            Some(before) if before == at => return,
+            Some(before) => drop(self.order.remove(&(before, timer))),
+            None => {}
         }
         self.order.insert((at, timer));
     }
 
+    /// When it is due, if it is set.
+    pub(crate) fn when(&self, timer: Timer) -> Option<Time> {
+        self.at[timer.kind()].get(&timer).copied()
+    }
+
     pub(crate) fn is_set(&self, timer: Timer) -> bool {
-        self.at.contains_key(&timer)
+        self.when(timer).is_some()
     }
 
     pub(crate) fn cancel(&mut self, timer: Timer) {
-        if let Some(at) = self.at.remove(&timer) {
+        if let Some(at) = self.at[timer.kind()].remove(&timer) {
             self.order.remove(&(at, timer));
         }
     }
@@ -84,7 +108,7 @@ impl Timers {
 impl Timers {
     /// The timers that are set.
     pub(crate) fn all(&self) -> alloc::vec::Vec<Timer> {
-        self.at.keys().copied().collect()
+        self.at.iter().flat_map(Rising::keys).copied().collect()
     }
 }
 

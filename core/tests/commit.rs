@@ -67,7 +67,7 @@ impl Ideal {
                 Response::Inquired(Inquiry::NoAnswer("down".into()))
             }
             Action::Append { records, .. } => {
-                self.log.extend(records);
+                self.log.extend_from_slice(&records);
                 Response::Appended
             }
             Action::Checkpoint { snapshot } => {

@@ -11,7 +11,7 @@ use crate::identity::{
     BranchIdentity, ParticipantId, ProducerIdentity, TransactionId, VersionClass,
 };
 use crate::request::{Accepted, Decision};
-use crate::time::Now;
+use crate::time::{Now, Time};
 use crate::timers::Timer;
 
 impl Coordinator {
@@ -122,29 +122,39 @@ impl Coordinator {
         self.refuse_enlistment(at, Refusal::InvalidState(reason));
     }
 
-    /// Sets the timer that aborts an undecided transaction in time.
-    pub(super) fn set_deadline(&mut self, id: TransactionId) {
+    /// The timer that aborts an undecided transaction in time: it was enlisted, and can be promised only so
+    /// long.
+    pub(super) fn bring_deadline_forward(&mut self, at: BranchAt) {
+        let deadline = Timer::Deadline(at.0);
+        let until = self.branch(at).and_then(|b| self.writable_until(b));
+        let before = self.timers.when(deadline);
+        if let Some(until) = until
+            && before.is_none_or(|before| until < before)
+        {
+            self.timers.set(deadline, until);
+        }
+    }
+
+    /// The transaction was asked to commit within its own time-out: only what its branches can be promised
+    /// for counts from now on.
+    pub(super) fn lift_expiry(&mut self, id: TransactionId) {
         let Some(transaction) = self.transactions.get(&id) else {
             return;
         };
-        let expires = match transaction.state {
-            State::Active(active) => active.expires,
-            // It was asked to commit in time.
-            State::Preparing(_) => None,
-            _ => return,
-        };
-        let promised = transaction.branches.iter().filter_map(|branch| {
-            let timeout_ms = match &branch.writer {
-                BranchWriter::Slot(_) => self.participant_config(branch.participant?).timeout_ms,
-                BranchWriter::Own(own) => own.baseline.as_ref()?.timeout_ms,
-                BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
-            };
-            self.promised_until(branch, u64::try_from(timeout_ms).unwrap_or(0))
-        });
-        match promised.chain(expires).min() {
+        let branches = transaction.branches.iter();
+        match branches.filter_map(|b| self.writable_until(b)).min() {
             Some(at) => self.timers.set(Timer::Deadline(id), at),
             None => self.timers.cancel(Timer::Deadline(id)),
         }
+    }
+
+    fn writable_until(&self, branch: &Branch) -> Option<Time> {
+        let timeout_ms = match &branch.writer {
+            BranchWriter::Slot(_) => self.participant_config(branch.participant?).timeout_ms,
+            BranchWriter::Own(own) => own.baseline.as_ref()?.timeout_ms,
+            BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
+        };
+        branch.promised_until(&self.config, u64::try_from(timeout_ms).unwrap_or(0))
     }
 
     pub(super) fn deadline_passed(&mut self, id: TransactionId, now: Now) {
@@ -188,7 +198,8 @@ impl Coordinator {
         let branches = &self.transactions.get(&id)?.branches;
         let nearest = branches.iter().filter_map(|branch| {
             let timeout_ms = self.participant_config(branch.participant?).timeout_ms;
-            let until = self.promised_until(branch, u64::try_from(timeout_ms).unwrap_or(0))?;
+            let until =
+                branch.promised_until(&self.config, u64::try_from(timeout_ms).unwrap_or(0))?;
             Some((until, &branch.name))
         });
         nearest.min().map(|(_, name)| name.to_string())

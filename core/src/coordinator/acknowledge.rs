@@ -17,7 +17,9 @@ impl Coordinator {
     /// R16: when a branch stays open, those that are ended are written down: they are not looked at again
     /// after a start, and what wrote them is free without waiting for the others.
     pub(super) fn record_acknowledged(&mut self, id: TransactionId) {
-        let waits = self.waits(id);
+        if !self.waits(id) || self.rules.lack(Broken::R16Acknowledged) {
+            return;
+        }
         // An enlistment that the log may still refuse must not be acknowledged before it is there.
         let Some(entry) = self.ledger.open.get(&id) else {
             return;
@@ -30,9 +32,6 @@ impl Coordinator {
         };
         let decided =
             completing.decision == Decision::Commit && completing.ground == Ground::Decided;
-        if !waits || self.rules.lack(Broken::R16Acknowledged) {
-            return;
-        }
         let mut records = Vec::new();
         let mut branches = Vec::new();
         for (index, branch) in transaction.branches.iter_mut().enumerate() {
@@ -54,7 +53,7 @@ impl Coordinator {
         }
         if !branches.is_empty() {
             let purpose = Purpose::Acknowledged(id, branches);
-            self.append_all(records, Durability::Lazy, purpose);
+            self.append_all(records.into(), Durability::Lazy, purpose);
         }
     }
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::journal::Purpose;
 use super::start::FENCE_TIMEOUT_MS;
-use super::state::{Branch, BranchAt, BranchState, BranchWriter, State};
+use super::state::{Branch, BranchAt, BranchState, BranchWriter, Completing, State};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::broken::Broken;
@@ -15,6 +15,7 @@ use crate::ending::{Ending, Ground, Step, Verdict};
 use crate::event::{AbortReason, Event, HeuristicBranch, HeuristicKind, Outcome, Refusal, Reuse};
 use crate::evidence::{EndAnswer, Inquiry};
 use crate::identity::{ParticipantId, SlotId, TransactionId};
+use crate::ledger::OpenEntry;
 use crate::record::Record;
 use crate::request::Decision;
 use crate::time::Now;
@@ -27,7 +28,11 @@ impl Coordinator {
         }
     }
 
-    fn branch(&self, (id, index): BranchAt) -> Option<&Branch> {
+    pub(super) fn branch_mut(&mut self, (id, index): BranchAt) -> Option<&mut Branch> {
+        self.transactions.get_mut(&id)?.branches.get_mut(index)
+    }
+
+    pub(super) fn branch(&self, (id, index): BranchAt) -> Option<&Branch> {
         self.transactions.get(&id)?.branches.get(index)
     }
 
@@ -229,7 +234,7 @@ impl Coordinator {
             .lack(Broken::R10Heuristic)
             .then(|| detail.clone());
         let purpose = Purpose::Heuristic(at, kind, detail);
-        self.append_all(records, Durability::Forced, purpose);
+        self.append_all(records.into(), Durability::Forced, purpose);
         if let Some(detail) = early {
             self.heuristic_recorded(at, kind, detail, now);
         }
@@ -294,69 +299,55 @@ impl Coordinator {
         };
         let dirty = ending.dirty || matches!(state, BranchState::InDoubt(_));
         let uncertain = ending.spends_producer();
-        let (participant, writer) = (branch.participant, branch.writer.clone());
         if uncertain {
             branch.spent = branch.spent_producer(ending);
         }
         branch.state = state;
+        let (leased, own) = (branch.leased(), branch.writer.is_own());
+        let complete = transaction.branches.iter().all(|b| b.state.is_final());
         self.timers.cancel(Timer::Branch(id, index));
-        match (participant, writer) {
-            (Some(p), BranchWriter::Slot(slot)) => {
-                self.release_slot((p, slot), id, dirty, !recorded);
-                self.serve_waiters(p, now);
-            }
-            (Some(_), BranchWriter::Own(_) | BranchWriter::Gone { own: true }) => {
-                let reuse = if uncertain {
-                    Reuse::Discard
-                } else {
-                    Reuse::Reuse
-                };
-                self.own_released(at, reuse, now);
-            }
-            _ => {}
+        if let Some((p, slot)) = leased {
+            self.release_slot((p, slot), id, dirty, !recorded);
+            self.serve_waiters(p, now);
         }
-        self.record_acknowledged(id);
+        if own {
+            let reuse = if uncertain {
+                Reuse::Discard
+            } else {
+                Reuse::Reuse
+            };
+            self.own_released(at, reuse, now);
+        }
+        if !complete {
+            self.record_acknowledged(id);
+        }
         self.finish_if_complete(id, now);
     }
 
     /// Ends the transaction once every branch is ended.
     pub(super) fn finish_if_complete(&mut self, id: TransactionId, now: Now) {
-        let Some(transaction) = self.transactions.get(&id) else {
+        let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
-        let State::Completing(completing) = &transaction.state else {
+        let branches = &transaction.branches;
+        let State::Completing(completing) = &mut transaction.state else {
             return;
         };
-        let mut branches = transaction.branches.iter();
         let forgets = self.rules.lack(Broken::ForgetEarly)
-            && branches.clone().any(|branch| branch.state.is_final());
-        if !forgets && !branches.all(|branch| branch.state.is_final()) {
+            && branches.iter().any(|branch| branch.state.is_final());
+        if !forgets && !branches.iter().all(|branch| branch.state.is_final()) {
             return;
         }
+        let entry = self.ledger.open.get(&id);
+        let logged = entry.is_some() || branches.iter().any(|b| b.writer.is_own());
+        let entry = entry.filter(|_| !self.rules.lack(Broken::HeuristicUntold));
+        let heuristic = entry.map_or_else(Vec::new, heuristics);
+        let outcome = completing.outcome(branches, heuristic);
         let decision = completing.decision;
-        let told = completing.told;
-        let doubt = transaction
-            .branches
-            .iter()
-            .find_map(|branch| match &branch.state {
-                BranchState::InDoubt(detail) => Some(detail.clone()),
-                _ => None,
-            });
+        let told = core::mem::replace(&mut completing.told, true);
         let told = told && !self.rules.lack(Broken::EndedTwice);
-        let mut heuristics = self.heuristics(id);
-        if self.rules.lack(Broken::HeuristicUntold) {
-            heuristics.clear();
-        }
-        let outcome = match (&doubt, heuristics) {
-            (Some(detail), _) => Outcome::InDoubt(detail.clone()),
-            (None, heuristic) if !heuristic.is_empty() => Outcome::Mixed {
-                decision,
-                heuristic,
-            },
-            (None, _) if decision == Decision::Commit => Outcome::Committed,
-            (None, _) => Outcome::Aborted(completing.reason.clone()),
-        };
         self.count_outcome(&outcome);
+        let doubtful = matches!(outcome, Outcome::InDoubt(_));
         if !told {
             self.timers.cancel(Timer::Deadline(id));
             self.tell(Event::Ended {
@@ -364,15 +355,9 @@ impl Coordinator {
                 outcome,
             });
         }
-        if doubt.is_some() {
-            if let Some(transaction) = self.transactions.get_mut(&id)
-                && let State::Completing(completing) = &mut transaction.state
-            {
-                completing.told = true;
-            }
-            return;
+        if !doubtful {
+            self.record_end(id, (decision, logged), now);
         }
-        self.record_end(id, decision, now);
     }
 
     fn count_outcome(&mut self, outcome: &Outcome) {
@@ -384,34 +369,13 @@ impl Coordinator {
         }
     }
 
-    /// The heuristic branches of a transaction, also those that an earlier start recorded.
-    fn heuristics(&self, id: TransactionId) -> Vec<HeuristicBranch> {
-        let Some(entry) = self.ledger.open.get(&id) else {
-            return Vec::new();
-        };
-        let branches = entry.heuristic.iter();
-        branches
-            .map(|((participant, _), heuristic)| HeuristicBranch {
-                participant: participant.to_string(),
-                kind: heuristic.kind,
-                detail: heuristic.detail.to_string(),
-            })
-            .collect()
-    }
-
-    fn record_end(&mut self, id: TransactionId, decision: Decision, now: Now) {
-        let own = self.transactions.get(&id).is_some_and(|transaction| {
-            transaction
-                .branches
-                .iter()
-                .any(|branch| branch.writer.is_own())
-        });
+    /// Writes down that it is ended, where the log says anything of it.
+    fn record_end(&mut self, id: TransactionId, (decision, logged): (Decision, bool), now: Now) {
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
         transaction.state = State::Recording(decision);
-        self.timers.cancel(Timer::Deadline(id));
-        if own || self.ledger.open.contains_key(&id) {
+        if logged {
             return self.append_completion(id);
         }
         // Nothing of it is in the log, and nothing need be: keep the outcome only in memory.
@@ -434,18 +398,19 @@ impl Coordinator {
         let State::Recording(decision) = transaction.state else {
             return;
         };
-        let mut records: Vec<Record> = transaction
-            .branches
-            .iter()
-            .filter(|branch| !branch.acknowledged)
-            .filter_map(Branch::discarded)
-            .collect();
-        records.push(Record::Completed {
+        let unsaid = transaction.branches.iter().filter(|b| !b.acknowledged);
+        let mut discarded = unsaid.filter_map(Branch::discarded).peekable();
+        let completed = Record::Completed {
             transaction: id,
             decision,
             key: transaction.key.clone(),
             unix_ms: transaction.unix_ms,
-        });
+        };
+        let records: Arc<[Record]> = if discarded.peek().is_none() {
+            Arc::new([completed])
+        } else {
+            discarded.chain([completed]).collect()
+        };
         // An application may want its own producer back at once, and has no other to rotate to.
         let own = transaction.branches.iter().any(|b| b.writer.is_own());
         let durability = if own {
@@ -461,13 +426,8 @@ impl Coordinator {
         let Some(transaction) = self.transactions.remove(&id) else {
             return;
         };
-        let slots: Vec<(ParticipantId, SlotId)> = transaction
-            .branches
-            .iter()
-            .filter_map(Branch::leased)
-            .collect();
-        for (p, slot) in slots {
-            self.slot_durable((p, slot), id, now);
+        for leased in transaction.branches.iter().filter_map(Branch::leased) {
+            self.slot_durable(leased, id, now);
         }
         if self.recovering.remove(&id) {
             self.check_recovered();
@@ -475,7 +435,7 @@ impl Coordinator {
         self.serve_own_waiters(now);
     }
 
-    /// After a close: nothing is under way any more but what waits for a participant.
+    /// While it closes: nothing is under way any more but what waits for a participant.
     pub(super) fn check_drained(&mut self) {
         let waiting = |branch: &Branch| branch.state.is_final() || self.branch_waits(branch);
         let quiet = self
@@ -487,7 +447,7 @@ impl Coordinator {
                 }
                 _ => false,
             });
-        if self.phase == (Phase::Closing { drained: false }) && quiet && self.log_is_quiet() {
+        if quiet && self.log_is_quiet() {
             self.phase = Phase::Closing { drained: true };
             self.tell(Event::Drained);
         }
@@ -508,6 +468,38 @@ fn step_action(p: ParticipantId, ending: &Ending) -> Option<Action> {
             transactional_id,
         },
     })
+}
+
+/// The heuristic branches of a transaction, also those that an earlier start recorded.
+fn heuristics(entry: &OpenEntry) -> Vec<HeuristicBranch> {
+    let branches = entry.heuristic.iter();
+    branches
+        .map(|((participant, _), heuristic)| HeuristicBranch {
+            participant: participant.to_string(),
+            kind: heuristic.kind,
+            detail: heuristic.detail.to_string(),
+        })
+        .collect()
+}
+
+impl Completing {
+    /// How the transaction ended, once all of its branches are.
+    fn outcome(&self, branches: &[Branch], heuristic: Vec<HeuristicBranch>) -> Outcome {
+        let doubt = branches.iter().find_map(|branch| match &branch.state {
+            BranchState::InDoubt(detail) => Some(detail.clone()),
+            _ => None,
+        });
+        let decision = self.decision;
+        match doubt {
+            Some(detail) => Outcome::InDoubt(detail),
+            None if !heuristic.is_empty() => Outcome::Mixed {
+                decision,
+                heuristic,
+            },
+            None if decision == Decision::Commit => Outcome::Committed,
+            None => Outcome::Aborted(self.reason.clone()),
+        }
+    }
 }
 
 impl Branch {

@@ -4,15 +4,17 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 
-use super::Coordinator;
 use super::state::{BranchState, BranchWriter, SlotState, State};
+use super::{Coordinator, Phase};
 use crate::ending::Ground;
 use crate::identity::{ParticipantId, SlotId};
 use crate::request::Decision;
 
 impl Coordinator {
     pub(super) fn after_step(&mut self) {
-        self.check_drained();
+        if self.phase == (Phase::Closing { drained: false }) {
+            self.check_drained();
+        }
         self.debug_validate();
     }
 
@@ -39,7 +41,7 @@ impl Coordinator {
     }
 
     fn decision_durable_before_any_branch_commits(&self) -> Result<(), String> {
-        for (id, transaction) in &self.transactions {
+        for (id, transaction) in self.transactions.iter() {
             let State::Completing(completing) = &transaction.state else {
                 continue;
             };
@@ -58,7 +60,7 @@ impl Coordinator {
     }
 
     fn commit_only_if_all_voted_yes(&self) -> Result<(), String> {
-        for (id, transaction) in &self.transactions {
+        for (id, transaction) in self.transactions.iter() {
             let commits = match &transaction.state {
                 State::Completing(completing) => completing.decision == Decision::Commit,
                 State::Deciding(_) => true,
@@ -83,7 +85,7 @@ impl Coordinator {
 
     fn one_transaction_a_slot(&self) -> Result<(), String> {
         let mut seen: BTreeSet<(ParticipantId, SlotId)> = BTreeSet::new();
-        for (id, transaction) in &self.transactions {
+        for (id, transaction) in self.transactions.iter() {
             for branch in transaction.branches.iter().filter(|b| !b.state.is_final()) {
                 let (Some(p), BranchWriter::Slot(slot)) = (branch.participant, &branch.writer)
                 else {
@@ -112,7 +114,7 @@ impl Coordinator {
     fn free_slots_are_free(&self) -> Result<(), String> {
         for participant in &self.participants {
             let pool = &participant.pool;
-            for (id, slot) in &pool.slots {
+            for (id, slot) in pool.slots.iter() {
                 let free = matches!(slot.state, SlotState::Free { .. });
                 if free != pool.free.contains(id) {
                     return Err(format!(

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
-use alloc::vec;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::state::{BranchAt, State};
@@ -38,7 +38,7 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct UnderWay {
     id: ActionId,
-    records: Vec<Record>,
+    records: Arc<[Record]>,
     purpose: Purpose,
     durable: Option<Result<(), String>>,
 }
@@ -49,7 +49,7 @@ struct UnderWay {
 pub(super) struct Journal {
     bytes_since_checkpoint: u64,
     checkpointing: bool,
-    queue: VecDeque<(Vec<Record>, Durability, Purpose)>,
+    queue: VecDeque<(Arc<[Record]>, Durability, Purpose)>,
     /// In the order of the log, in which their records are taken in, whatever the order of the responses.
     under_way: VecDeque<UnderWay>,
 }
@@ -83,13 +83,13 @@ impl Coordinator {
     }
 
     pub(super) fn append(&mut self, record: Record, durability: Durability, purpose: Purpose) {
-        self.append_all(vec![record], durability, purpose);
+        self.append_all(Arc::new([record]), durability, purpose);
     }
 
     /// Appends records that the log takes together or not at all.
     pub(super) fn append_all(
         &mut self,
-        records: Vec<Record>,
+        records: Arc<[Record]>,
         durability: Durability,
         purpose: Purpose,
     ) {
@@ -104,10 +104,10 @@ impl Coordinator {
         }
     }
 
-    fn emit_append(&mut self, records: Vec<Record>, durability: Durability, purpose: Purpose) {
+    fn emit_append(&mut self, records: Arc<[Record]>, durability: Durability, purpose: Purpose) {
         let id = ActionId(self.next_action);
         let action = Action::Append {
-            records: records.clone(),
+            records: Arc::clone(&records),
             durability,
         };
         self.journal.under_way.push_back(UnderWay {
@@ -131,12 +131,12 @@ impl Coordinator {
     }
 
     fn checkpoint_if_quiet(&mut self) {
-        let under_way = self
-            .pending
-            .values()
-            .any(|p| matches!(p, Pending::Checkpoint));
         let quiet = self.journal.under_way.is_empty() || self.rules.lack(Broken::CheckpointBusy);
-        if self.journal.checkpointing && quiet && !under_way {
+        if !self.journal.checkpointing || !quiet {
+            return;
+        }
+        let checkpoint = |pending: &Pending| matches!(pending, Pending::Checkpoint);
+        if !self.pending.values().any(checkpoint) {
             let snapshot = self.ledger.snapshot(self.rules);
             self.act(Action::Checkpoint { snapshot }, Pending::Checkpoint);
         }
@@ -215,16 +215,16 @@ impl Coordinator {
                 break;
             };
             match durable {
-                Ok(()) => self.take_in(append.records, append.purpose, now),
+                Ok(()) => self.take_in(&append.records, append.purpose, now),
                 Err(why) => self.append_refused(append.purpose, why, now),
             }
         }
         self.checkpoint_if_quiet();
     }
 
-    fn take_in(&mut self, records: Vec<Record>, purpose: Purpose, now: Now) {
+    fn take_in(&mut self, records: &[Record], purpose: Purpose, now: Now) {
         for record in records {
-            if let Err(error) = self.ledger.apply(record) {
+            if let Err(error) = self.ledger.apply(record.clone()) {
                 let why = alloc::format!("a record of our own does not apply: {error}");
                 return self.stop(StopReason::LogFailed(why), now);
             }

@@ -103,6 +103,9 @@ impl Coordinator {
 
     /// Inspects the producers whose earlier branches are ended (R4).
     pub(super) fn serve_own_waiters(&mut self, now: Now) {
+        if self.own_waiters.is_empty() && self.settling.is_empty() {
+            return;
+        }
         let waiters = core::mem::take(&mut self.own_waiters);
         for at in waiters {
             let Some((p, transactional_id)) = self.own_at(at) else {
@@ -248,7 +251,7 @@ impl Coordinator {
         if !self.rules.lack(Broken::R5Record) {
             self.append(record, Durability::Lazy, Purpose::Enlistment(id));
         }
-        self.set_deadline(id);
+        self.bring_deadline_forward(at);
         self.tell(Event::Enlisted {
             transaction: id,
             participant: p,

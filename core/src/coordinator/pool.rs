@@ -19,6 +19,15 @@ use crate::response::SlotFailure;
 use crate::time::Now;
 use crate::timers::Timer;
 
+/// What is proved of a slot whose branch is ended.
+#[derive(Clone, Copy)]
+enum Proof {
+    /// Nothing that was sent under its epoch is unanswered (R3).
+    Clean,
+    /// The completion of the transaction that it was last leased to is durable (R9).
+    Durable(TransactionId),
+}
+
 impl Coordinator {
     /// Makes the next names known, before any of them is initialised.
     pub(super) fn make_names(&mut self, p: ParticipantId, now: Now) {
@@ -64,7 +73,9 @@ impl Coordinator {
 
     /// Leases free slots to those who wait, in order, and opens more where that helps.
     pub(super) fn serve_waiters(&mut self, p: ParticipantId, now: Now) {
-        if self.participant_mut(p).status != ParticipantStatus::Verified {
+        let participant = &self.participants[usize::from(p.0)];
+        if participant.pool.waiters.is_empty() || participant.status != ParticipantStatus::Verified
+        {
             return;
         }
         loop {
@@ -99,7 +110,7 @@ impl Coordinator {
         branch.transactional_id = Some(name.clone());
         branch.enlisted = now.monotonic;
         branch.state = BranchState::Enlisted;
-        self.set_deadline(id);
+        self.bring_deadline_forward(at);
         self.tell(Event::Enlisted {
             transaction: id,
             participant: p,
@@ -111,8 +122,11 @@ impl Coordinator {
     fn open_slots(&mut self, p: ParticipantId, now: Now) {
         let slots_max = self.participant_config(p).slots_max as usize;
         let names_max = self.participant_config(p).names_max;
-        while !self.timers.is_set(Timer::Slots(p)) {
-            let pool = &self.participant_mut(p).pool;
+        loop {
+            let pool = &self.participants[usize::from(p.0)].pool;
+            if pool.opening >= pool.waiters.len() || self.timers.is_set(Timer::Slots(p)) {
+                return;
+            }
             let closing = pool
                 .slots
                 .values()
@@ -120,10 +134,7 @@ impl Coordinator {
                 .count();
             let usable = pool.slots.len() - closing;
             // Instances that are slow to close count up to once more the pool's size.
-            if pool.opening >= pool.waiters.len()
-                || usable >= slots_max
-                || pool.slots.len() >= 2 * slots_max
-            {
+            if usable >= slots_max || pool.slots.len() >= 2 * slots_max {
                 return;
             }
             if pool.next_number >= names_max {
@@ -310,15 +321,7 @@ impl Coordinator {
             self.participant_mut(p).pool.last_error = Some(why);
             return self.retire_and_serve(p, slot_id, now);
         }
-        let pool = &mut self.participant_mut(p).pool;
-        if let Some(Slot {
-            state: SlotState::Settling { verified, .. },
-            ..
-        }) = pool.slots.get_mut(&slot_id)
-        {
-            *verified = true;
-        }
-        self.free_if_settled(p, slot_id, now);
+        self.prove((p, slot_id), Proof::Clean, now);
     }
 
     /// The completion of the transaction that the slot was last leased to is durable.
@@ -328,38 +331,26 @@ impl Coordinator {
         id: TransactionId,
         now: Now,
     ) {
-        let pool = &mut self.participant_mut(p).pool;
-        if let Some(Slot {
-            state:
-                SlotState::Settling {
-                    transaction,
-                    durable,
-                    ..
-                },
-            ..
-        }) = pool.slots.get_mut(&slot_id)
-            && *transaction == id
-        {
-            *durable = true;
-        }
-        self.free_if_settled(p, slot_id, now);
+        self.prove((p, slot_id), Proof::Durable(id), now);
     }
 
-    fn free_if_settled(&mut self, p: ParticipantId, slot_id: SlotId, now: Now) {
-        let state = self
-            .participant_mut(p)
-            .pool
-            .slots
-            .get(&slot_id)
-            .map(|slot| slot.state);
-        if matches!(
-            state,
-            Some(SlotState::Settling {
-                verified: true,
-                durable: true,
-                ..
-            })
-        ) {
+    /// Notes what is proved of a slot, and frees it when that is all.
+    fn prove(&mut self, (p, slot_id): (ParticipantId, SlotId), proof: Proof, now: Now) {
+        let slot = self.participant_mut(p).pool.slots.get_mut(&slot_id);
+        let Some(SlotState::Settling {
+            transaction,
+            verified,
+            durable,
+        }) = slot.map(|slot| &mut slot.state)
+        else {
+            return;
+        };
+        match proof {
+            Proof::Clean => *verified = true,
+            Proof::Durable(id) if id == *transaction => *durable = true,
+            Proof::Durable(_) => {}
+        }
+        if *verified && *durable {
             self.free_slot(p, slot_id, now);
         }
     }
@@ -379,7 +370,7 @@ impl Coordinator {
         let pool = &self.participant_mut(p).pool;
         let mut next = None;
         let mut expired = alloc::vec::Vec::new();
-        for (id, slot) in &pool.slots {
+        for (id, slot) in pool.slots.iter() {
             if let SlotState::Free { since } = slot.state {
                 let at = since + idle;
                 if at <= now.monotonic {

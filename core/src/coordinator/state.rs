@@ -1,7 +1,7 @@
 //! The states of transactions, branches, slots and participants.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,6 +13,7 @@ use crate::identity::{
     BranchIdentity, ParticipantId, ProducerIdentity, SlotId, TransactionId, VersionClass,
 };
 use crate::request::{CommitReturn, Decision};
+use crate::rising::Rising;
 use crate::time::Time;
 
 /// A branch's place: its transaction and its index there.
@@ -174,7 +175,7 @@ pub(super) enum SlotState {
 /// The slots of one participant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pool {
-    pub(super) slots: BTreeMap<SlotId, Slot>,
+    pub(super) slots: Rising<SlotId, Slot>,
     /// In the order in which they became free: leased in rotation.
     pub(super) free: VecDeque<SlotId>,
     pub(super) waiters: VecDeque<BranchAt>,

@@ -1,17 +1,19 @@
 //! A transaction up to its decision: begin, enlist, votes, decide.
 
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::journal::Purpose;
 use super::state::{
-    Active, Branch, BranchAt, BranchState, BranchWriter, Completing, Preparing, State, Transaction,
+    Active, Branch, BranchAt, BranchState, BranchWriter, Completing, Participant, Preparing, State,
+    Transaction,
 };
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability, Writer};
-use crate::broken::Broken;
+use crate::broken::{Broken, Rules};
+use crate::config::Config;
 use crate::ending::{Ending, Ground, Step};
 use crate::event::{AbortReason, Event, Refusal, Reuse};
 use crate::evidence::PrepareReport;
@@ -20,7 +22,7 @@ use crate::record::{DecidedBranch, Record};
 use crate::request::{Accepted, CommitReturn, Decision};
 use crate::time::{Now, Time};
 use crate::timers::Timer;
-use crate::vote::{self, Vote};
+use crate::vote::{self, Objection, Vote};
 
 impl Coordinator {
     pub(super) fn begin(
@@ -60,7 +62,9 @@ impl Coordinator {
             state: State::Active(Active { expires }),
         };
         self.transactions.insert(id, transaction);
-        self.set_deadline(id);
+        if let Some(at) = expires {
+            self.timers.set(Timer::Deadline(id), at);
+        }
         self.counters.begun += 1;
         Ok(Accepted::Begun(id))
     }
@@ -121,20 +125,12 @@ impl Coordinator {
         });
         self.participant_mut(p).pool.waiters.push_back((id, index));
         self.serve_waiters(p, now);
-        if self.is_leasing((id, index)) {
+        if self.participant_mut(p).pool.waiters.back() == Some(&(id, index)) {
             self.counters.slot_waits += 1;
             let at = now.monotonic + self.config.limits.enlist_timeout;
             self.timers.set(Timer::Enlist(id, index), at);
         }
         Ok(Accepted::Pending)
-    }
-
-    fn is_leasing(&self, (id, index): BranchAt) -> bool {
-        let branches = self
-            .transactions
-            .get(&id)
-            .map(|transaction| &transaction.branches);
-        branches.is_some_and(|branches| matches!(branches[index].state, BranchState::Leasing))
     }
 
     pub(super) fn commit(
@@ -154,50 +150,50 @@ impl Coordinator {
             let why = alloc::format!("{id} still waits for a participant to be enlisted");
             return Err(Refusal::InvalidState(why));
         }
-        transaction.state = State::Preparing(Preparing { report });
-        let ready: Vec<(usize, ParticipantId, Writer, Arc<str>)> = transaction
-            .branches
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(index, branch)| {
-                branch.begin_preparing().map(|(p, w, n)| (index, p, w, n))
-            })
-            .collect();
-        self.set_deadline(id);
-        for (index, participant, writer, transactional_id) in ready {
-            let action = Action::Prepare {
-                transaction: id,
-                participant,
-                writer,
-                transactional_id,
-            };
-            self.act(action, Pending::Prepare((id, index)));
+        let count = transaction.branches.len();
+        let before = core::mem::replace(
+            &mut transaction.state,
+            State::Preparing(Preparing { report }),
+        );
+        // It was asked to commit in time: only what its branches promise counts now.
+        if matches!(before, State::Active(Active { expires: Some(_) })) {
+            self.lift_expiry(id);
         }
-        self.decide_if_voted(id, now);
+        let asked = (0..count).filter(|index| self.prepare((id, *index)));
+        if asked.count() == 0 {
+            self.decide_if_voted(id, now);
+        }
         Ok(Accepted::Pending)
+    }
+
+    /// Asks a branch for its vote, if it has one to give.
+    fn prepare(&mut self, at: BranchAt) -> bool {
+        let branch = self.branch_mut(at);
+        let Some((participant, writer, transactional_id)) =
+            branch.and_then(Branch::begin_preparing)
+        else {
+            return false;
+        };
+        let action = Action::Prepare {
+            transaction: at.0,
+            participant,
+            writer,
+            transactional_id,
+        };
+        self.act(action, Pending::Prepare(at));
+        true
     }
 
     pub(super) fn prepared(&mut self, at: BranchAt, report: &PrepareReport, now: Now) {
         let (id, index) = at;
-        let Some(transaction) = self.transactions.get(&id) else {
-            return;
-        };
-        let branch = &transaction.branches[index];
-        let aborting = matches!(transaction.state, State::Completing(_));
-        let Some(vote) = self.vote(branch, report) else {
-            return;
-        };
-        let participant = branch.participant;
-        if let (Vote::No(objection), Some(p)) = (&vote, participant)
-            && objection.stranger
-        {
-            self.counters.fences += 1;
-            self.stop_participant(p, Refusal::Fenced, objection.detail.clone());
-        }
         let Some(transaction) = self.transactions.get_mut(&id) else {
             return;
         };
+        let aborting = matches!(transaction.state, State::Completing(_));
         let branch = &mut transaction.branches[index];
+        let Some(vote) = branch.vote(&self.participants, report, self.rules) else {
+            return;
+        };
         let objection = match vote {
             Vote::Yes(identity) => {
                 if self.rules.lack(Broken::R14Instant) {
@@ -213,11 +209,7 @@ impl Coordinator {
             }
             Vote::No(objection) => {
                 branch.state = BranchState::Refused;
-                let participant = branch.name.to_string();
-                Some(AbortReason::VotedNo {
-                    participant,
-                    detail: objection.detail,
-                })
+                Some(self.voted_no(at, objection))
             }
         };
         match objection {
@@ -231,22 +223,18 @@ impl Coordinator {
         }
     }
 
-    fn vote(&self, branch: &Branch, report: &PrepareReport) -> Option<Vote> {
-        let name = branch.transactional_id.as_ref()?;
-        match &branch.writer {
-            BranchWriter::Slot(slot) => {
-                let pool = &self.participants[usize::from(branch.participant?.0)].pool;
-                let producer = pool.slots.get(slot).and_then(|slot| slot.producer);
-                Some(match producer {
-                    Some(producer) => vote::managed(report, name, producer, self.rules),
-                    None => Vote::no("its slot was thrown away"),
-                })
-            }
-            BranchWriter::Own(own) => {
-                let baseline = own.baseline.as_ref()?;
-                Some(vote::own(report, name, (baseline, own.class), self.rules))
-            }
-            BranchWriter::Waiting | BranchWriter::Gone { .. } => None,
+    fn voted_no(&mut self, at: BranchAt, objection: Objection) -> AbortReason {
+        let branch = self.branch(at);
+        let participant = branch.map_or_else(String::new, |branch| branch.name.to_string());
+        if let Some(p) = branch.and_then(|branch| branch.participant)
+            && objection.stranger
+        {
+            self.counters.fences += 1;
+            self.stop_participant(p, Refusal::Fenced, objection.detail.clone());
+        }
+        AbortReason::VotedNo {
+            participant,
+            detail: objection.detail,
         }
     }
 
@@ -264,6 +252,7 @@ impl Coordinator {
         }
     }
 
+    /// Decides, once every branch has voted yes or has nothing to vote on.
     fn decide_if_voted(&mut self, id: TransactionId, now: Now) {
         let Some(transaction) = self.transactions.get(&id) else {
             return;
@@ -289,27 +278,9 @@ impl Coordinator {
 
     /// Why a commit can no longer be promised (R14).
     pub(super) fn too_late(&self, id: TransactionId, now: Now) -> Option<AbortReason> {
-        let branches = &self.transactions.get(&id)?.branches;
-        let promised = branches.iter().filter_map(|branch| self.promise(branch));
-        let promised = promised.filter(|_| !self.rules.lack(Broken::R14Deadline));
-        let (until, name) = promised.min_by_key(|(until, _)| *until)?;
-        let participant = name.to_string();
-        (until <= now.monotonic).then_some(AbortReason::DeadlinePassed { participant })
-    }
-
-    /// Until when a prepared branch can be promised to commit (R14).
-    fn promise<'a>(&self, branch: &'a Branch) -> Option<(Time, &'a Arc<str>)> {
-        let BranchState::Prepared(identity) = &branch.state else {
-            return None;
-        };
-        let timeout_ms = u64::try_from(identity.timeout_ms).unwrap_or(0);
-        Some((self.promised_until(branch, timeout_ms)?, &branch.name))
-    }
-
-    pub(super) fn promised_until(&self, branch: &Branch, timeout_ms: u64) -> Option<Time> {
-        let margin = self.participant_config(branch.participant?).margin;
-        let span = Duration::from_millis(timeout_ms).saturating_sub(margin);
-        Some(branch.enlisted + span)
+        let transaction = self.transactions.get(&id)?;
+        let kept = !self.rules.lack(Broken::R14Deadline);
+        transaction.too_late(&self.config, now).filter(|_| kept)
     }
 
     fn decide(&mut self, id: TransactionId, preparing: Preparing, now: Now) {
@@ -342,7 +313,7 @@ impl Coordinator {
             transaction: id,
             key,
             unix_ms: now.unix_ms,
-            branches,
+            branches: branches.into(),
         };
         self.append(record, Durability::Forced, Purpose::Decision(id));
         if self.rules.lack(Broken::CommitEarly) {
@@ -378,19 +349,12 @@ impl Coordinator {
             reason: AbortReason::Presumed,
             told: false,
         });
-        let mut ready = Vec::new();
-        for (index, branch) in transaction.branches.iter_mut().enumerate() {
-            let BranchState::Prepared(identity) = &branch.state else {
-                continue;
-            };
-            let step = branch.writer.first_step(identity.version_class);
-            let ending = Ending::identified(Decision::Commit, ground, identity.clone());
-            branch.state = BranchState::Ending(ending.starting_with(step).into());
-            ready.push(index);
-        }
+        let branches = transaction.branches.iter_mut();
+        branches.for_each(|branch| branch.begin_commit(ground));
+        let count = transaction.branches.len();
         let at = now.monotonic + self.config.limits.report_timeout;
         self.timers.set(Timer::Deadline(id), at);
-        for index in ready {
+        for index in 0..count {
             self.run_step((id, index), now);
         }
         self.finish_if_complete(id, now);
@@ -413,6 +377,16 @@ impl State {
 }
 
 impl Transaction {
+    /// Why a commit can no longer be promised (R14).
+    fn too_late(&self, config: &Config, now: Now) -> Option<AbortReason> {
+        let promised = self.branches.iter();
+        let promised = promised.filter_map(|branch| branch.promise(config));
+        let (until, name) = promised.min_by_key(|(until, _)| *until)?;
+        (until <= now.monotonic).then(|| AbortReason::DeadlinePassed {
+            participant: name.to_string(),
+        })
+    }
+
     /// Whether the participant has a managed branch here, and its slot once leased.
     fn managed_slot(&self, p: ParticipantId) -> Option<Option<(crate::SlotId, Arc<str>)>> {
         self.branches
@@ -442,6 +416,57 @@ impl Branch {
         };
         self.state = BranchState::Preparing;
         Some((self.participant?, writer, name))
+    }
+
+    fn vote(
+        &self,
+        participants: &[Participant],
+        report: &PrepareReport,
+        rules: Rules,
+    ) -> Option<Vote> {
+        let name = self.transactional_id.as_ref()?;
+        match &self.writer {
+            BranchWriter::Slot(slot) => {
+                let pool = &participants[usize::from(self.participant?.0)].pool;
+                let producer = pool.slots.get(slot).and_then(|slot| slot.producer);
+                Some(match producer {
+                    Some(producer) => vote::managed(report, name, producer, rules),
+                    None => Vote::no("its slot was thrown away"),
+                })
+            }
+            BranchWriter::Own(own) => {
+                let baseline = own.baseline.as_ref()?;
+                Some(vote::own(report, name, (baseline, own.class), rules))
+            }
+            BranchWriter::Waiting | BranchWriter::Gone { .. } => None,
+        }
+    }
+
+    /// Until when it can be promised to commit, if it is prepared (R14).
+    fn promise(&self, config: &Config) -> Option<(Time, &Arc<str>)> {
+        let BranchState::Prepared(identity) = &self.state else {
+            return None;
+        };
+        let timeout_ms = u64::try_from(identity.timeout_ms).unwrap_or(0);
+        Some((self.promised_until(config, timeout_ms)?, &self.name))
+    }
+
+    pub(super) fn promised_until(&self, config: &Config, timeout_ms: u64) -> Option<Time> {
+        let margin = config.participants[usize::from(self.participant?.0)].margin;
+        let span = Duration::from_millis(timeout_ms).saturating_sub(margin);
+        Some(self.enlisted + span)
+    }
+
+    /// Goes on to be committed, if it is prepared.
+    fn begin_commit(&mut self, ground: Ground) {
+        match core::mem::replace(&mut self.state, BranchState::Done) {
+            BranchState::Prepared(identity) => {
+                let step = self.writer.first_step(identity.version_class);
+                let ending = Ending::identified(Decision::Commit, ground, identity);
+                self.state = BranchState::Ending(ending.starting_with(step).into());
+            }
+            other => self.state = other,
+        }
     }
 
     fn as_decided(&self) -> Option<DecidedBranch> {

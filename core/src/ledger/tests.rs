@@ -1,5 +1,3 @@
-use alloc::vec;
-
 use super::*;
 use RecordError::Order;
 
@@ -8,6 +6,10 @@ fn id(sequence: u64) -> TransactionId {
         incarnation: Incarnation(1),
         sequence,
     }
+}
+
+fn open(ledger: &Ledger, sequence: u64) -> &OpenEntry {
+    ledger.open.get(&id(sequence)).expect("it is open")
 }
 
 fn name(text: &str) -> Arc<str> {
@@ -61,7 +63,7 @@ fn decided(sequence: u64, with: Option<Arc<[u8]>>) -> Record {
         transaction: id(sequence),
         key: with,
         unix_ms: 77,
-        branches: vec![branch("eu", "a", false), branch("us", "b", true)],
+        branches: Arc::new([branch("eu", "a", false), branch("us", "b", true)]),
     }
 }
 
@@ -169,7 +171,7 @@ fn records_out_of_order_are_refused_and_change_nothing() {
 #[test]
 fn what_a_start_has_to_end() {
     let names = |ledger: &Ledger| -> Vec<Arc<str>> {
-        let unfinished = ledger.open[&id(1)].unfinished();
+        let unfinished = open(ledger, 1).unfinished();
         unfinished
             .map(|b| b.identity.transactional_id.clone())
             .collect()
@@ -180,7 +182,7 @@ fn what_a_start_has_to_end() {
         decided(1, None),
     ]);
     assert_eq!(names(&ledger), [name("a"), name("b")]);
-    assert_eq!(ledger.open[&id(1)].undecided().count(), 0);
+    assert_eq!(open(&ledger, 1).undecided().count(), 0);
     let read_only = (name("us"), name("read-only"));
     assert!(
         ledger.has_ended(id(1), &read_only),
@@ -196,12 +198,12 @@ fn what_a_start_has_to_end() {
 #[test]
 fn an_abort_that_is_partly_recorded_still_ends_the_rest() {
     let mut ledger = ledger([own(1, "eu", "a"), own(1, "eu", "c"), own(1, "us", "b")]);
-    assert_eq!(ledger.open[&id(1)].undecided().count(), 3);
+    assert_eq!(open(&ledger, 1).undecided().count(), 3);
     ledger
         .apply(heuristic(1, Decision::Abort))
         .expect("in order");
     ledger.apply(acknowledged(1, "eu", "c")).expect("in order");
-    let left: Vec<_> = ledger.open[&id(1)].undecided().collect();
+    let left: Vec<_> = open(&ledger, 1).undecided().collect();
     assert_eq!(left.len(), 1);
     assert_eq!((&*left[0].0, &*left[0].1.transactional_id), ("us", "b"));
     assert_eq!(left[0].1.start_time_ms, -1);

@@ -436,14 +436,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn branches(&mut self) -> Result<Vec<DecidedBranch>, RecordError> {
+    fn branches(&mut self) -> Result<Arc<[DecidedBranch]>, RecordError> {
         let count = self.u32()?;
         // The count is not trusted for an allocation: the loop ends at the first missing byte.
         let mut branches = Vec::new();
         for _ in 0..count {
             branches.push(self.branch()?);
         }
-        Ok(branches)
+        Ok(branches.into())
     }
 
     fn branch(&mut self) -> Result<DecidedBranch, RecordError> {

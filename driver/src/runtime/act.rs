@@ -217,7 +217,7 @@ impl Running {
         let participant = Some(&*self.participant).filter(|name| !name.is_empty());
         crash::point(self.action.name(), participant, side);
         if let Action::Append { records, .. } = &self.action {
-            for record in records {
+            for record in records.iter() {
                 crash::point(trace::record_step(record), participant, side);
             }
         }

@@ -451,7 +451,7 @@ impl World {
                 ) => {
                     self.note(|| format!("append {id:?} {records:?}"));
                     self.watch_decisions(&records);
-                    self.log.append(id, records, durability);
+                    self.log.append(id, records.to_vec(), durability);
                 }
                 Output::Action(id, Action::Checkpoint { snapshot }) => {
                     self.note(|| format!("checkpoint {id:?}"));

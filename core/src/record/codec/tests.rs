@@ -112,7 +112,7 @@ fn of_a_transaction() -> impl Strategy<Value = Record> {
             transaction,
             key,
             unix_ms,
-            branches,
+            branches: branches.into(),
         },
     );
     let acknowledged =
