@@ -16,8 +16,9 @@ Exit codes:
   2  the command line or the configuration is wrong
   3  a transaction is in doubt, or ended otherwise than decided
   4  `outcome`: aborted
-  5  `outcome`, `describe`: the log does not know the transaction
+  5  `outcome`, `describe`, `resolve`, `forget`: the log does not know the transaction
   6  `replicate`: records were lost at the source, and --on-loss is `fail`
+  7  `resolve`: it had ended otherwise than asked for, and nothing was changed
 
 Environment:
   GTC_LOG  what is logged to stderr, for example `warn` or `gtc=debug,info` (default `info`)";
@@ -54,7 +55,7 @@ pub(crate) enum Command {
     /// Mirror topics of one cluster to one or more others, each record exactly once.
     Replicate(Box<ReplicateArgs>),
     /// List the transactions that are not ended, or ended otherwise than decided.
-    List(ReportArgs),
+    List(ListArgs),
     /// Show one transaction with its branches.
     Describe(DescribeArgs),
     /// Tell how a transaction ended, by its id or by the application's key.
@@ -77,6 +78,19 @@ pub(crate) struct ReportArgs {
     /// Write JSON to stdout instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `gtc list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Do not ask the clusters where no coordinator owns the log: branches that another log left
+    /// open show only there.
+    #[arg(long)]
+    pub(crate) offline: bool,
+
+    /// How it is written.
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 }
 
 /// `gtc replicate`.

@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Unknown = 5,
     /// Records were lost at the source.
     Loss = 6,
+    /// It had ended otherwise than asked for; nothing was changed.
+    Otherwise = 7,
 }
 
 impl From<Exit> for ExitCode {

@@ -19,6 +19,7 @@ mod reporter;
 mod route;
 mod selection;
 mod site;
+mod table;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -48,6 +49,7 @@ const RECOVERY_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) async fn run(config: Config, args: ReplicateArgs) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.topic, args.topics.clone())?;
     let (from, to) = participants(&config, &args)?;
+    refuse_narrow(&config, to.len())?;
     let shutdown = Shutdown::listen()?;
     let health = Health::default();
     if let Some(address) = args.metrics {
@@ -65,7 +67,7 @@ pub(crate) async fn run(config: Config, args: ReplicateArgs) -> Result<Exit, Fai
         create: !args.no_create_topics,
         extend: args.extend_topics,
     };
-    let reporter = Reporter::start(args.json, health, coordinator.clone());
+    let reporter = Reporter::start(args.json, (health, args.from.clone()), coordinator.clone());
     let parts = Parts {
         group,
         route: route(&source, &destinations),
@@ -122,6 +124,19 @@ async fn open_destinations(source: &Site, to: &[ParticipantConfig]) -> Result<Ve
     Ok(destinations)
 }
 
+/// A batch has a branch at the source, for its offsets, and one at each destination.
+fn refuse_narrow(config: &Config, destinations: usize) -> Result<(), Failure> {
+    let needed = destinations as u64 + 1;
+    let given = config.branches_max();
+    if given >= needed {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "a batch to {destinations} destinations takes {needed} branches, and branches_max is \
+         {given}; raise it in [coordinator.limits] to {needed} or more"
+    )))
+}
+
 fn route(source: &Site, destinations: &[Site]) -> Route {
     let to = destinations.iter().map(|site| Destination {
         participant: site.name().to_owned(),
@@ -137,6 +152,7 @@ async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
         Err(_) => tracing::warn!("the recovery of the run before goes on in the background"),
     }
     refuse_stopped(coordinator)?;
+    refuse_foreign(coordinator)?;
     let listed = coordinator.list();
     let mixed = listed
         .iter()
@@ -153,6 +169,15 @@ async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
             ids.join(", ")
         ),
     ))
+}
+
+/// What another log left open holds back the group or the readers, until an operator ends it.
+fn refuse_foreign(coordinator: &Coordinator) -> Result<(), Failure> {
+    let foreign = coordinator.status().foreign;
+    match reporter::describe_foreign(&foreign) {
+        None => Ok(()),
+        Some(text) => Err(Failure::with(Exit::NeedsHand, text)),
+    }
 }
 
 /// A participant that is stopped until a restart, such as one at the address of another cluster, is not

@@ -30,10 +30,7 @@ pub(crate) struct Node {
 impl Node {
     /// Makes everything that a broker needs in this directory, without starting it.
     pub(crate) fn prepare(options: ClusterOptions, dir: &Path) -> Result<Self> {
-        let jars = Jars::of_version(options.generation.kafka_version())?;
-        training::ensure_class_archive(&jars)?;
-        let class_archive = format!("-XX:SharedArchiveFile={}", jars.class_archive().display());
-        Self::lay_out((jars, class_archive), options, dir)
+        Self::lay_out(trained(&options)?, options, dir)
     }
 
     /// As [`Self::prepare`], with these jars and this option for the archive of classes.
@@ -48,13 +45,7 @@ impl Node {
             Security::Plain => None,
             Security::Secure => Some(Keys::make(dir.join("keys"))?),
         };
-        let program = Program {
-            jars,
-            config: dir.join("server.properties"),
-            data: dir.join("data"),
-            log: dir.join("broker.log"),
-            class_archive,
-        };
+        let program = Program::within(dir, (jars, class_archive));
         let layout = Layout {
             options: &options,
             ports: &ports,
@@ -93,25 +84,8 @@ impl Node {
 
     /// Waits until the broker is healthy, for as long as `alive` says that it lives.
     pub(crate) fn await_health(&self, alive: impl Fn() -> bool) -> Result<()> {
-        let deadline = Instant::now() + START_PATIENCE;
-        while !self.is_healthy() {
-            let cause = match (alive(), Instant::now() < deadline) {
-                (true, true) => {
-                    std::thread::sleep(Duration::from_millis(20));
-                    continue;
-                }
-                (false, _) => "the broker ended",
-                (true, false) => "the broker does not answer",
-            };
-            let operation = format!("cluster {}: starting", self.options.name);
-            let cause = format!("{cause}\n{}", self.program.log_tail());
-            return Err(Error::new(
-                operation,
-                cause,
-                "see the log; is there memory for the broker?",
-            ));
-        }
-        Ok(())
+        let is_healthy = || self.is_healthy();
+        await_health((&self.options.name, &self.program), is_healthy, alive)
     }
 
     pub(crate) fn sasl_properties(
@@ -153,6 +127,41 @@ impl Node {
             ),
         }
     }
+}
+
+/// The jars of these options, and the option for their archive of classes.
+pub(crate) fn trained(options: &ClusterOptions) -> Result<(Jars, String)> {
+    let jars = Jars::of_version(options.generation.kafka_version())?;
+    training::ensure_class_archive(&jars)?;
+    let class_archive = format!("-XX:SharedArchiveFile={}", jars.class_archive().display());
+    Ok((jars, class_archive))
+}
+
+/// Waits until a broker is healthy, for as long as `alive` says that it lives.
+pub(crate) fn await_health(
+    (name, program): (&str, &Program),
+    is_healthy: impl Fn() -> bool,
+    alive: impl Fn() -> bool,
+) -> Result<()> {
+    let deadline = Instant::now() + START_PATIENCE;
+    while !is_healthy() {
+        let cause = match (alive(), Instant::now() < deadline) {
+            (true, true) => {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            }
+            (false, _) => "the broker ended",
+            (true, false) => "the broker does not answer",
+        };
+        let operation = format!("cluster {name}: starting");
+        let cause = format!("{cause}\n{}", program.log_tail());
+        return Err(Error::new(
+            operation,
+            cause,
+            "see the log; is there memory for the broker, and is its port free?",
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn properties<const N: usize>(pairs: [(&str, String); N]) -> BTreeMap<String, String> {

@@ -57,6 +57,17 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// The program of a cluster's directory, with these jars and this option for the archive of classes.
+    pub(crate) fn within(dir: &Path, (jars, class_archive): (Jars, String)) -> Self {
+        Self {
+            jars,
+            config: dir.join("server.properties"),
+            data: dir.join("data"),
+            log: dir.join("broker.log"),
+            class_archive,
+        }
+    }
+
     /// Starts a broker that ends with this process.
     pub(crate) fn start_watched(&self) -> Result<Process> {
         let child = self

@@ -8,8 +8,9 @@ use rustix::process::{Pid, Signal};
 
 use crate::error::{Context, Error, Result};
 use crate::files::{FileLock, make_dir, target_dir, write_file};
-use crate::node::Node;
+use crate::node::{Node, await_health, trained};
 use crate::options::{ClusterOptions, Security};
+use crate::process::Program;
 use crate::wire::Wire;
 
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
@@ -31,6 +32,7 @@ pub struct Status {
     pub running: bool,
     /// Whether the broker answers and leads all its partitions.
     pub healthy: bool,
+    internal_port: u16,
     dir: PathBuf,
 }
 
@@ -56,8 +58,8 @@ impl Standing {
         }
     }
 
-    /// Sees that `count` plain clusters run, and returns all that do; the data of a broker that
-    /// has ended are not kept.
+    /// Sees that `count` plain clusters run, and returns all that do. A broker that has ended is
+    /// started again as the same cluster: with its data, and at its address.
     pub fn up(&self, count: usize) -> Result<Vec<Status>> {
         let _lock = self.lock()?;
         std::thread::scope(|scope| {
@@ -106,21 +108,48 @@ impl Standing {
 }
 
 fn start(dir: &Path) -> Result<()> {
-    if dir.join("state").is_file() && Status::read(dir)?.running {
-        return Ok(());
+    if dir.join("state").is_file() {
+        let found = Status::read(dir)?;
+        return if found.running {
+            Ok(())
+        } else {
+            start_again(&found)
+        };
     }
+    // Without a state nothing in it was ever in use.
     fs::remove_dir_all(dir).ok();
     let node = Node::prepare(ClusterOptions::new(name_of(dir)), dir)?;
     let process = node.program.start_detached()?;
     let pid = process.id();
     // Before the wait for health, so that `down` finds it also where this wait is interrupted.
-    let internal_port = node.ports.internal.number();
-    let (bootstrap, cluster_id) = (node.bootstrap(), &node.cluster_id);
-    write_file(
-        &dir.join("state"),
-        &format!("{pid}\n{bootstrap}\n{cluster_id}\n{internal_port}\n"),
-    )?;
+    let place = (node.bootstrap(), node.cluster_id.clone());
+    write_state(dir, (pid, node.ports.internal.number()), &place)?;
     node.await_health(|| !process.has_ended())
+}
+
+fn start_again(found: &Status) -> Result<()> {
+    let options = ClusterOptions::new(&found.name);
+    let program = Program::within(&found.dir, trained(&options)?);
+    let process = program.start_detached()?;
+    let place = (found.bootstrap.clone(), found.cluster_id.clone());
+    write_state(&found.dir, (process.id(), found.internal_port), &place)?;
+    let is_healthy = || is_ready(found.internal_port);
+    await_health((&found.name, &program), is_healthy, || !process.has_ended())
+}
+
+fn write_state(
+    dir: &Path,
+    (pid, internal_port): (u32, u16),
+    (bootstrap, cluster_id): &(String, String),
+) -> Result<()> {
+    let text = format!("{pid}\n{bootstrap}\n{cluster_id}\n{internal_port}\n");
+    write_file(&dir.join("state"), &text)
+}
+
+fn is_ready(internal_port: u16) -> bool {
+    Wire::connect(internal_port, Security::Plain)
+        .and_then(|mut wire| wire.is_ready())
+        .unwrap_or(false)
 }
 
 fn name_of(dir: &Path) -> String {
@@ -157,10 +186,7 @@ impl Status {
             .parse()
             .context(&operation, "remove that directory")?;
         let running = is_broker(pid, dir);
-        let healthy = running
-            && Wire::connect(internal_port, Security::Plain)
-                .and_then(|mut wire| wire.is_ready())
-                .unwrap_or(false);
+        let healthy = running && is_ready(internal_port);
         Ok(Self {
             name: dir
                 .file_name()
@@ -172,6 +198,7 @@ impl Status {
             cluster_id: cluster_id.into(),
             running,
             healthy,
+            internal_port,
             dir: dir.to_owned(),
         })
     }

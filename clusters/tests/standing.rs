@@ -14,12 +14,20 @@ impl Drop for Ended {
     }
 }
 
+fn directory_id(data: &std::path::Path) -> String {
+    let identity = std::fs::read_to_string(data.join("meta.properties")).unwrap();
+    let line = identity
+        .lines()
+        .find(|line| line.starts_with("directory.id="));
+    line.expect("an id").to_owned()
+}
+
 fn pids(clusters: &[Status]) -> Vec<u32> {
     clusters.iter().map(|cluster| cluster.pid).collect()
 }
 
 #[test]
-fn standing_clusters_are_started_once_replaced_when_dead_and_ended() {
+fn standing_clusters_are_started_once_and_again_as_they_were_and_ended() {
     let set = Ended(Standing::named("standing-test"));
     set.0.down().unwrap();
     let first = set.0.up(2).unwrap();
@@ -35,6 +43,8 @@ fn standing_clusters_are_started_once_replaced_when_dead_and_ended() {
     assert_ne!(first[0].bootstrap, first[1].bootstrap);
     assert_eq!(pids(&set.0.up(1).unwrap()), pids(&first));
 
+    // Formatting a directory gives it a random id.
+    let before = directory_id(&first[0].log_path().with_file_name("data"));
     let victim = first[0].pid.to_string();
     assert!(
         Command::new("kill")
@@ -51,6 +61,22 @@ fn standing_clusters_are_started_once_replaced_when_dead_and_ended() {
     assert_ne!(second[0].pid, first[0].pid);
     assert_eq!(second[1].pid, first[1].pid);
     assert!(second[0].healthy && second[0].log_path().is_file());
+    // The same cluster at the same address: what was written to it is still there.
+    assert_eq!(
+        (&second[0].bootstrap, &second[0].cluster_id),
+        (&first[0].bootstrap, &first[0].cluster_id)
+    );
+    let data = second[0].log_path().with_file_name("data");
+    let identity = std::fs::read_to_string(data.join("meta.properties")).unwrap();
+    assert!(
+        identity.contains(&format!("cluster.id={}", first[0].cluster_id)),
+        "{identity}"
+    );
+    assert_eq!(
+        directory_id(&data),
+        before,
+        "the directory was formatted anew"
+    );
 
     assert_eq!(set.0.down().unwrap(), ["c1", "c2"]);
     assert!(set.0.status().unwrap().is_empty() && !second[1].log_path().exists());

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::kafka::control::{
     Attempt, Cluster, ConfigResource, ControlClient, ControlError, ControlErrorKind, EndTxnAnswer,
 };
+use crate::survey::{self, OpenBranch};
 pub use finding::{Finding, Level, worst};
 use finding::{
     Judgement, judge_min_insync, judge_state_log, judge_timeout, judge_transaction_version,
@@ -69,11 +70,14 @@ pub async fn check(config: &Config, options: CheckOptions) -> Result<Vec<Finding
     let group = options
         .group
         .unwrap_or_else(|| format!("gtc-{}", config.id()));
+    let log_id = survey::own_log_id(config);
     let mut checks = JoinSet::new();
     for participant in chosen(config, &options.participants)? {
         let probe = Probe {
             participant: participant.clone(),
             transactional_id: format!("gtc.{}.check", config.id()),
+            coordinator: config.id().to_owned(),
+            log_id,
             group: group.clone(),
         };
         checks.spawn(probe.check());
@@ -104,6 +108,9 @@ fn chosen<'a>(config: &'a Config, names: &[String]) -> Result<Vec<&'a Participan
 struct Probe {
     participant: ParticipantConfig,
     transactional_id: String,
+    coordinator: String,
+    /// The log in the coordinator's directory, if there is one.
+    log_id: Option<u64>,
     group: String,
 }
 
@@ -143,6 +150,7 @@ impl Probe {
         judged.extend(self.judge_settings(&client, &cluster).await);
         judged.push(("transaction.version", judge_features(&client).await));
         judged.push(("transactional ids", self.judge_listing(&client).await));
+        judged.push(("foreign branches", self.judge_foreign(&client).await));
         judged.push((
             "group",
             data_plane::judge_group(&self.participant, &self.group).await,
@@ -205,6 +213,14 @@ impl Probe {
         }
     }
 
+    /// Branches that another log left open hold readers back until an operator ends them (R12).
+    async fn judge_foreign(&self, client: &ControlClient) -> Judgement {
+        match survey::open_of(client, &self.coordinator, self.log_id).await {
+            Ok(branches) => judge_foreign(&branches),
+            Err(why) => Judgement::warn(why, "start all brokers: what is open cannot be listed"),
+        }
+    }
+
     /// A listing counts only if it shows an id that was initialised just before (R8).
     async fn judge_listing(&self, client: &ControlClient) -> Judgement {
         const REMEDY: &str =
@@ -264,6 +280,38 @@ fn judge_connection(error: &ControlError) -> (&'static str, Judgement) {
     (check, Judgement::fail(error.problem(), error.remedy()))
 }
 
+fn judge_foreign(branches: &[OpenBranch]) -> Judgement {
+    let foreign: Vec<&OpenBranch> = branches.iter().filter(|branch| branch.foreign).collect();
+    if foreign.is_empty() {
+        return Judgement::ok("no other log left anything open under this coordinator's id");
+    }
+    let described = foreign.iter().map(|branch| {
+        let held = match branch.partitions.is_empty() {
+            true => "no partition that the cluster names".to_owned(),
+            false => branch.partitions.join(", "),
+        };
+        format!("{} holds back {held}", branch.transactional_id)
+    });
+    let commands = foreign.iter().map(|branch| {
+        let OpenBranch {
+            participant,
+            transactional_id,
+            ..
+        } = branch;
+        format!("`gtc resolve {participant}:{transactional_id} --commit|--abort`")
+    });
+    Judgement::fail(
+        format!(
+            "open branches of another log: {}",
+            described.collect::<Vec<_>>().join("; ")
+        ),
+        format!(
+            "decide each by the data of the other clusters: {}; see docs/operations.md on a lost log",
+            commands.collect::<Vec<_>>().join(", ")
+        ),
+    )
+}
+
 async fn judge_features(client: &ControlClient) -> Judgement {
     match client.finalized_features().await {
         Ok(features) => judge_transaction_version(features.transaction_version()),
@@ -312,6 +360,30 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn branches_of_another_log_are_named_with_what_they_hold_back_and_how_to_end_them() {
+        let branch = |foreign| OpenBranch {
+            participant: "eu".to_owned(),
+            transactional_id: "gtc.orders.7.1.eu.1".to_owned(),
+            state: "Ongoing".to_owned(),
+            foreign,
+            since_unix_ms: None,
+            partitions: vec!["orders-0".to_owned(), "__consumer_offsets-3".to_owned()],
+        };
+        assert_eq!(judge_foreign(&[branch(false)]).level, Level::Ok);
+        let found = judge_foreign(&[branch(false), branch(true)]);
+        assert_eq!(found.level, Level::Fail);
+        assert!(
+            found.detail.contains("orders-0, __consumer_offsets-3"),
+            "{found:?}"
+        );
+        let remedy = found.remedy.expect("one");
+        assert!(
+            remedy.contains("`gtc resolve eu:gtc.orders.7.1.eu.1 --commit|--abort`"),
+            "{remedy}"
+        );
+    }
 
     #[test]
     fn one_broker_that_differs_decides() {

@@ -40,6 +40,7 @@ mod participant;
 mod runtime;
 #[cfg(test)]
 mod said_once;
+pub mod survey;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

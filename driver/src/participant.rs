@@ -24,6 +24,22 @@ pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A slot that was opened: who its producer is, and whether it was initialised at first attempt.
 pub(crate) type OpenedSlot = (ProducerIdentity, SlotCondition);
 
+/// A branch's preparation: the evidence for the vote, and beside it what a caller should know.
+pub(crate) struct Prepared {
+    pub(crate) report: PrepareReport,
+    /// What was refused in a way that another attempt would meet again.
+    pub(crate) never_accepted: Option<String>,
+}
+
+impl From<PrepareReport> for Prepared {
+    fn from(report: PrepareReport) -> Self {
+        Self {
+            report,
+            never_accepted: None,
+        }
+    }
+}
+
 /// One participant. Every call is one attempt, ends in bounded time, and may run at the same time
 /// as any other; the core never asks for two things of one slot at once.
 pub(crate) trait Participant: Send + Sync + 'static {
@@ -73,7 +89,7 @@ pub(crate) trait Participant: Send + Sync + 'static {
         slot: SlotId,
         transaction: TransactionId,
         transactional_id: Arc<str>,
-    ) -> Answer<'_, PrepareReport>;
+    ) -> Answer<'_, Prepared>;
 
     /// Ends the slot's transaction by its writer's own call.
     fn end_by_writer(

@@ -314,6 +314,13 @@ impl Engine {
         }
     }
 
+    /// Before the vote reaches the core, so that the caller knows it with the outcome.
+    fn note_never_accepted(&self, transaction: TransactionId, why: String) {
+        self.lock().update(transaction, |progress| {
+            progress.never_accepted.get_or_insert(why);
+        });
+    }
+
     fn give_up(&self, state: &mut State) {
         state.closed = true;
         state.sessions.clear();

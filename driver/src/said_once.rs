@@ -163,8 +163,8 @@ fn errors_of_the_control_plane() {
 #[test]
 fn errors_of_the_data_plane() {
     use DataErrorKind::{
-        Closed, Config, Fenced, ForeignGroup, GroupMoved, InvalidState, Refused, Timeout,
-        Unavailable,
+        Closed, Config, Fenced, ForeignGroup, GroupMoved, InvalidState, NeverAccepted, Refused,
+        Timeout, Unavailable,
     };
     for kind in [
         Closed,
@@ -173,6 +173,7 @@ fn errors_of_the_data_plane() {
         ForeignGroup,
         GroupMoved,
         InvalidState,
+        NeverAccepted,
         Refused,
         Timeout,
         Unavailable,

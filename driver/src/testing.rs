@@ -18,7 +18,7 @@ use crate::kafka::consumer::GroupOffsets;
 use crate::kafka::record::OutgoingRecord;
 use crate::log::MemoryLog;
 use crate::open::{self, Member};
-use crate::participant::{Answer, OpenedSlot, Participant};
+use crate::participant::{Answer, OpenedSlot, Participant, Prepared};
 
 /// A cluster and its clients.
 #[derive(Default)]
@@ -32,6 +32,8 @@ pub(crate) struct State {
     pub(crate) ceiling_ms: Option<i64>,
     /// Deliveries fail from now on.
     pub(crate) deliveries_fail: bool,
+    /// What it refuses for good, of all that was written.
+    pub(crate) never_accepted: Option<String>,
     /// Why nobody reaches it, if nobody does.
     pub(crate) unreachable: Option<String>,
     /// The action whose task panics from now on.
@@ -256,17 +258,22 @@ impl Participant for Cluster {
         slot: SlotId,
         _transaction: TransactionId,
         transactional_id: Arc<str>,
-    ) -> Answer<'_, PrepareReport> {
+    ) -> Answer<'_, Prepared> {
         self.panic_at("prepare");
         let mut state = self.state();
         let inquiry = state.describe(&transactional_id);
         let writer = state.ids.get(&*transactional_id).map(|id| id.producer);
         let slot = state.slots.get_mut(&slot).expect("a leased slot is open");
         slot.holder = None;
-        now(PrepareReport {
+        let report = PrepareReport {
             writes: slot.report.clone(),
             writer,
             inquiry: (slot.report.sent > 0).then_some(inquiry),
+        };
+        let never_accepted = state.never_accepted.clone();
+        now(Prepared {
+            report,
+            never_accepted,
         })
     }
 

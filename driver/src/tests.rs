@@ -64,6 +64,26 @@ async fn a_failed_delivery_aborts_everywhere() -> Result {
 }
 
 #[tokio::test]
+async fn what_a_cluster_refuses_for_good_is_not_to_be_tried_again() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    for lasting in [true, false] {
+        world.us.state().deliveries_fail = true;
+        world.us.state().never_accepted = lasting.then(|| "MessageSizeTooLarge".to_owned());
+        let transaction = coordinator.begin()?;
+        transaction.send("us", record("a")).await?;
+        let error = transaction
+            .commit()
+            .await
+            .expect_err("it was not delivered");
+        assert_eq!(error.kind(), ErrorKind::Aborted);
+        let expected = if lasting { Retry::Never } else { Retry::Later };
+        assert_eq!(error.retry(), expected, "{error}");
+    }
+    coordinator.close().await
+}
+
+#[tokio::test]
 async fn a_failed_log_is_in_doubt_and_stops_the_coordinator() -> Result {
     let mut world = World::new();
     let coordinator = world.open().await?;

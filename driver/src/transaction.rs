@@ -220,7 +220,13 @@ impl Transaction {
             }
         };
         let result = outcome.map_or(Ok(()), |outcome| verdict::committed(self.id, &outcome));
-        result.map(|()| self.committed())
+        match result {
+            Ok(()) => Ok(self.committed()),
+            Err(error) if self.progress.borrow().never_accepted.is_some() => {
+                Err(verdict::never_accepted(error))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Aborts on every participant, and waits until all have done so.

@@ -3,6 +3,7 @@
 use gtc_core::{AbortReason, Outcome, Refusal, StopReason, TransactionId};
 
 use crate::error::{Error, ErrorKind, Retry};
+use crate::kafka::error::NEVER_ACCEPTED_REMEDY;
 
 /// The error of a refused request.
 pub(crate) fn refused(operation: &'static str, refusal: Refusal) -> Error {
@@ -95,6 +96,16 @@ pub(crate) fn committed(id: TransactionId, outcome: &Outcome) -> Result<(), Erro
                 .with_remedy(after_abort(reason)))
         }
         other => Err(unfinished("commit", id, other)),
+    }
+}
+
+/// An abort that every other attempt would end in.
+pub(crate) fn never_accepted(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Aborted => error
+            .with_retry(Retry::Never)
+            .with_remedy(NEVER_ACCEPTED_REMEDY),
+        _ => error,
     }
 }
 

@@ -174,7 +174,7 @@ pub fn state_name(state: TransactionState) -> &'static str {
     }
 }
 
-fn broker_state_name(state: BrokerState) -> &'static str {
+pub(crate) fn broker_state_name(state: BrokerState) -> &'static str {
     match state {
         BrokerState::Empty => "Empty",
         BrokerState::Ongoing => "Ongoing",

@@ -72,7 +72,9 @@ cargo xtask clusters up [N]   start N clusters of one node each (2 if not said),
 cargo xtask clusters down     end them and remove their data
 cargo xtask clusters status   name, process, address and health of each
 
-They live under target/clusters/up, with the broker's log in NAME/broker.log, until `down`.";
+They live under target/clusters/up, with the broker's log in NAME/broker.log, until `down`. Where a
+broker has ended, `up` starts the same cluster again, with its data and at its address; `down` and
+`up` begin with empty ones.";
 
 const BENCH: &str = "\
 cargo xtask bench NAME [ARGS]

@@ -1,53 +1,70 @@
 //! `gtc list`, `gtc describe`, `gtc outcome`: they change nothing.
 
 use gtc::Config;
-use gtc::views::ForeignInfo;
 use serde_json::json;
 
-use super::source::{self, Listed, Which};
+use super::source::{self, Foreign, From, Listed, Which};
 use super::view;
-use crate::args::{DescribeArgs, OutcomeArgs, ReportArgs};
+use crate::args::{DescribeArgs, ListArgs, OutcomeArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Table};
 
 /// Runs `gtc list`.
-pub(crate) async fn list(config: &Config, args: &ReportArgs) -> Result<Exit, Failure> {
-    let listed = source::list(config).await?;
-    let exit = judge(&listed);
-    if args.json {
-        let Listed {
-            transactions,
-            foreign,
-            has_owner,
-        } = listed;
+pub(crate) async fn list(config: &Config, args: &ListArgs) -> Result<Exit, Failure> {
+    let listed = source::list(config, args.offline).await?;
+    if args.report.json {
         output::json(&json!({
-            "owner": has_owner,
-            "transactions": transactions,
-            "foreign": foreign,
+            "owner": listed.has_owner(),
+            "started": listed.from != From::Nothing,
+            "transactions": listed.transactions,
+            "foreign": listed.foreign,
+            "foreign_asked": listed.asked,
+            "foreign_unknown": listed.silent,
         }));
-        return Ok(exit);
+    } else {
+        show(config, &listed);
     }
-    if listed.transactions.is_empty() && listed.foreign.is_empty() {
+    Ok(judge(&listed))
+}
+
+fn show(config: &Config, listed: &Listed) {
+    if listed.from == From::Nothing {
+        output::line(&source::not_started(config));
+    } else if listed.transactions.is_empty() && listed.foreign.is_empty() {
         output::line("nothing is open");
-        return Ok(exit);
     }
     if !listed.transactions.is_empty() {
         output::line(&view::table(&listed.transactions));
+        if !listed.has_owner() {
+            output::line("\nno coordinator owns this log: start it, or run `gtc recover`");
+        }
     }
     if !listed.foreign.is_empty() {
         output::line(&foreign_table(&listed.foreign));
+        output::line(FOREIGN_REMEDY);
     }
-    if exit == Exit::NeedsHand && !listed.has_owner {
-        output::line("\nno coordinator owns this log: start it, or run `gtc recover`");
+    if !listed.asked {
+        output::line(
+            "the clusters were not asked: what another log left open shows only there, without \
+             --offline, or by `gtc check` and `gtc recover`",
+        );
     }
-    Ok(exit)
+    for silent in &listed.silent {
+        output::line(&format!(
+            "whether another log left something open at {} is not known: {}",
+            silent.participant, silent.why
+        ));
+    }
 }
+
+const FOREIGN_REMEDY: &str = "\nthe log that they belong to is not this one: decide each by the \
+    data of the other clusters, and end it with `gtc resolve PARTICIPANT:ID --commit|--abort`";
 
 /// What is being completed needs a hand only where nobody completes it.
 fn judge(listed: &Listed) -> Exit {
     let needs_hand = |state: &str| match state {
         "in-doubt" | "mixed" => true,
-        _ => !listed.has_owner,
+        _ => !listed.has_owner(),
     };
     let any = listed
         .transactions
@@ -60,11 +77,11 @@ fn judge(listed: &Listed) -> Exit {
     }
 }
 
-fn foreign_table(foreign: &[ForeignInfo]) -> String {
-    let mut table = Table::new(&["OPEN BRANCH OF ANOTHER LOG", "STATE"]);
+fn foreign_table(foreign: &[Foreign]) -> String {
+    let mut table = Table::new(&["OPEN BRANCH OF ANOTHER LOG", "STATE", "HOLDS BACK"]);
     for branch in foreign {
         let id = format!("{}:{}", branch.participant, branch.transactional_id);
-        table.row([id, branch.state.clone()]);
+        table.row([id, branch.state.clone(), branch.partitions.join(" ")]);
     }
     table.render()
 }
@@ -72,7 +89,10 @@ fn foreign_table(foreign: &[ForeignInfo]) -> String {
 /// Runs `gtc describe`.
 pub(crate) async fn describe(config: &Config, args: &DescribeArgs) -> Result<Exit, Failure> {
     let Some(transaction) = source::describe(config, args.id).await? else {
-        let text = format!("the log does not know transaction {}; {UNKNOWN}", args.id);
+        let text = match source::read_ledger(config)? {
+            Some(_) => format!("the log does not know transaction {}; {UNKNOWN}", args.id),
+            None => source::not_started(config),
+        };
         return Err(Failure::with(Exit::Unknown, text));
     };
     match args.report.json {
@@ -124,7 +144,9 @@ mod tests {
         Listed {
             transactions,
             foreign: Vec::new(),
-            has_owner,
+            silent: Vec::new(),
+            from: if has_owner { From::Owner } else { From::Log },
+            asked: true,
         }
     }
 
@@ -144,6 +166,22 @@ mod tests {
                 "{state} {has_owner}"
             );
         }
+    }
+
+    #[test]
+    fn what_another_log_left_needs_a_hand() {
+        let mut listed = listed("active", true);
+        listed.foreign.push(Foreign {
+            participant: "eu".to_owned(),
+            transactional_id: "gtc.c.7.1.eu.1".to_owned(),
+            state: "Ongoing".to_owned(),
+            partitions: vec!["orders-0".to_owned()],
+        });
+        assert_eq!(judge(&listed), Exit::NeedsHand);
+        let table = foreign_table(&listed.foreign);
+        let line = table.lines().nth(1).unwrap();
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(words, ["eu:gtc.c.7.1.eu.1", "Ongoing", "orders-0"]);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use gtc::{Config, Coordinator, TransactionId};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{source, view};
+use super::source::{self, Foreign};
+use super::view;
 use crate::args::{ForgetArgs, ResolveArgs, Target};
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -31,10 +32,11 @@ pub(crate) async fn resolve(config: &Config, args: &ResolveArgs) -> Result<Exit,
                 transaction: id.to_string(),
                 decision,
             };
+            known(config)?;
             let owner = Owner::find(config).await?;
             let result = act(&owner, config, request, *id).await;
             owner.leave().await?;
-            report(&result?, *id, args.report.json)
+            report(&result?, (*id, decision), args.report.json)
         }
         Target::Foreign {
             participant,
@@ -45,8 +47,10 @@ pub(crate) async fn resolve(config: &Config, args: &ResolveArgs) -> Result<Exit,
                 transactional_id: transactional_id.clone(),
                 decision,
             };
+            // Where the log is lost the new one may not be there yet: this makes it.
             let owner = Owner::find(config).await?;
-            let result = end_foreign(config, request, transactional_id).await;
+            let branch = (participant.as_str(), transactional_id.as_str());
+            let result = end_foreign(&owner, config, (request, branch)).await;
             owner.leave().await?;
             result?;
             say(
@@ -64,12 +68,38 @@ pub(crate) async fn forget(config: &Config, args: &ForgetArgs) -> Result<Exit, F
     let request = AdminRequest::Forget {
         transaction: args.id.to_string(),
     };
+    known(config)?;
     let owner = Owner::find(config).await?;
-    let result = ask_owner(config, &request).await;
+    let result = forget_through(&owner, config, (request, args.id)).await;
     owner.leave().await?;
     result?;
     say(args.report.json, "forgotten", &args.id.to_string());
     Ok(Exit::Done)
+}
+
+async fn forget_through(
+    owner: &Owner,
+    config: &Config,
+    (request, id): (AdminRequest, TransactionId),
+) -> Result<(), Failure> {
+    owner.await_recovery().await;
+    if source::describe(config, id).await?.is_none() {
+        return Err(unknown(id));
+    }
+    ask_owner(config, &request).await.map(drop)
+}
+
+/// Without a log there is nothing to be known, and none is made by asking.
+fn known(config: &Config) -> Result<(), Failure> {
+    match source::read_ledger(config)? {
+        Some(_) => Ok(()),
+        None => Err(Failure::with(Exit::Unknown, source::not_started(config))),
+    }
+}
+
+fn unknown(id: TransactionId) -> Failure {
+    let text = format!("the log does not know transaction {id}");
+    Failure::with(Exit::Unknown, text)
 }
 
 /// Who acts on the log: another process, or this one for as long as it takes.
@@ -86,13 +116,18 @@ impl Owner {
         if answer.is_some() {
             return Ok(Self::Other);
         }
-        // Opening a log that does not exist would make one, and find nothing in it.
-        gtc::read_log(config.log()).map_err(Failure::from_error)?;
         tracing::info!("no coordinator owns this log: acting as its owner");
         let coordinator = Coordinator::open(config.clone())
             .await
             .map_err(Failure::from_error)?;
         Ok(Self::This(Box::new(coordinator)))
+    }
+
+    /// Recovery may end a transaction by itself; what is acted upon is the state after that.
+    async fn await_recovery(&self) {
+        if let Self::This(coordinator) = self {
+            let _ = tokio::time::timeout(PATIENCE, coordinator.recovered()).await;
+        }
     }
 
     async fn leave(self) -> Result<(), Failure> {
@@ -121,10 +156,7 @@ async fn act(
     request: AdminRequest,
     id: TransactionId,
 ) -> Result<Option<TransactionInfo>, Failure> {
-    if let Owner::This(coordinator) = owner {
-        // Recovery may end it by itself; what it is to be resolved from is the state after that.
-        let _ = tokio::time::timeout(PATIENCE, coordinator.recovered()).await;
-    }
+    owner.await_recovery().await;
     let before = source::describe(config, id).await?;
     // Nothing is known of it, or nothing is left to do.
     if before
@@ -152,38 +184,68 @@ async fn act(
 
 fn report(
     transaction: &Option<TransactionInfo>,
-    id: TransactionId,
+    (id, asked): (TransactionId, DecisionName),
     json: bool,
 ) -> Result<Exit, Failure> {
     let Some(transaction) = transaction else {
-        let text = format!("the log does not know transaction {id}");
-        return Err(Failure::with(Exit::Unknown, text));
+        return Err(unknown(id));
     };
     match json {
         true => output::json(transaction),
         false => output::line(&view::page(transaction)),
     }
-    Ok(if transaction.state == "ended" {
-        Exit::Done
-    } else {
-        Exit::NeedsHand
-    })
+    let exit = judge(transaction, asked);
+    if exit == Exit::Otherwise {
+        let ended = transaction.decision.as_deref().unwrap_or("abort");
+        return Err(Failure::with(
+            Exit::Otherwise,
+            format!("{id} had ended by {ended} before: nothing was changed"),
+        ));
+    }
+    Ok(exit)
+}
+
+fn judge(transaction: &TransactionInfo, asked: DecisionName) -> Exit {
+    let asked = match asked {
+        DecisionName::Commit => "commit",
+        DecisionName::Abort => "abort",
+    };
+    match (transaction.state.as_str(), transaction.decision.as_deref()) {
+        ("ended", Some(decision)) if decision != asked => Exit::Otherwise,
+        ("ended", _) => Exit::Done,
+        _ => Exit::NeedsHand,
+    }
 }
 
 async fn end_foreign(
+    owner: &Owner,
     config: &Config,
-    request: AdminRequest,
-    transactional_id: &str,
+    (request, (participant, transactional_id)): (AdminRequest, (&str, &str)),
 ) -> Result<(), Failure> {
+    if let Owner::This(coordinator) = owner {
+        let verified = coordinator.verified(participant).await;
+        verified.map_err(Failure::from_library)?;
+    }
+    let is_listed = |branch: &Foreign| {
+        branch.participant == participant && branch.transactional_id == transactional_id
+    };
+    if !source::list(config, true)
+        .await?
+        .foreign
+        .iter()
+        .any(is_listed)
+    {
+        let text = format!(
+            "{participant}:{transactional_id} is not listed as an open branch of another log; see \
+             `gtc list`"
+        );
+        return Err(Failure::with(Exit::Unknown, text));
+    }
     ask_owner(config, &request).await?;
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let listed = source::list(config).await?;
-        if listed
-            .foreign
-            .iter()
-            .all(|branch| branch.transactional_id != transactional_id)
-        {
+        let listed = source::list(config, true).await?;
+        if !listed.foreign.iter().any(is_listed) {
             return Ok(());
         }
         if Instant::now() >= deadline {
@@ -198,5 +260,40 @@ fn say(as_json: bool, what: &str, id: &str) {
     match as_json {
         true => output::json(&json!({ "id": id, "result": what })),
         false => output::line(&format!("{id} {what}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_that_came_too_late_is_told_apart() {
+        let transaction = |state: &str, decision: &str| -> TransactionInfo {
+            let value = json!({
+                "id": "1-1", "key": null, "key_hex": null, "state": state, "decision": decision,
+                "since_unix_ms": 0, "branches": [],
+            });
+            serde_json::from_value(value).unwrap()
+        };
+        for (state, decision, asked, exit) in [
+            ("ended", "commit", DecisionName::Commit, Exit::Done),
+            ("ended", "commit", DecisionName::Abort, Exit::Otherwise),
+            ("ended", "abort", DecisionName::Abort, Exit::Done),
+            ("ended", "abort", DecisionName::Commit, Exit::Otherwise),
+            ("mixed", "commit", DecisionName::Abort, Exit::NeedsHand),
+            (
+                "completing",
+                "commit",
+                DecisionName::Commit,
+                Exit::NeedsHand,
+            ),
+        ] {
+            assert_eq!(
+                judge(&transaction(state, decision), asked),
+                exit,
+                "{state} {decision}"
+            );
+        }
     }
 }

@@ -9,7 +9,7 @@ use gtc_core::BrokerState;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::view;
+use super::{source, view};
 use crate::args::RecoverArgs;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -40,7 +40,12 @@ struct Branch {
 pub(crate) async fn run(config: Config, args: &RecoverArgs) -> Result<Exit, Failure> {
     let config = config.adopt(args.adopt);
     // A log that does not exist is a wrong path, and not one to be made.
-    let ledger = gtc::read_log(config.log()).map_err(Failure::from_error)?;
+    let Some(ledger) = source::read_ledger(&config)? else {
+        return Err(Failure::error(format!(
+            "{}: nothing to recover; correct `log` in the configuration, or start the coordinator",
+            source::not_started(&config)
+        )));
+    };
     let open_before: Vec<_> = ledger.list().iter().map(|view| view.id).collect();
     let branches_before = open_branches(&config).await;
     let coordinator = Coordinator::open(config.clone())
@@ -132,7 +137,8 @@ fn show(report: &Report, json: bool) {
     }
     for branch in &report.status.foreign {
         output::line(&format!(
-            "{}:{} belongs to another log: see `gtc resolve --help`",
+            "{}:{} belongs to another log: decide it by the data of the other clusters, and end it \
+             with `gtc resolve {0}:{1} --commit|--abort`",
             branch.participant, branch.transactional_id
         ));
     }

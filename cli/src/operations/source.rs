@@ -1,10 +1,31 @@
 //! Where reports come from: the living owner of the log, or else the log itself, without its lock.
 
+use std::error::Error as _;
+use std::time::Duration;
+
 use gtc::admin::{AdminAnswer, AdminRequest, ask};
-use gtc::views::{ForeignInfo, TransactionInfo, outcome_name};
-use gtc::{Config, TransactionId, read_log};
+use gtc::log::{LogError, LogErrorKind};
+use gtc::survey::{OpenBranch, Silent, survey};
+use gtc::views::{TransactionInfo, outcome_name};
+use gtc::{Config, Ledger, TransactionId, read_log};
+
+use serde::Serialize;
 
 use crate::failure::Failure;
+
+/// How long the clusters may take to say what is open.
+const SURVEY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where a list comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum From {
+    /// The living owner of the log.
+    Owner,
+    /// The log itself.
+    Log,
+    /// There is no log yet.
+    Nothing,
+}
 
 /// What a list shows.
 #[derive(Debug)]
@@ -12,31 +33,107 @@ pub(crate) struct Listed {
     /// Transactions that are not ended, or ended otherwise than decided.
     pub(crate) transactions: Vec<TransactionInfo>,
     /// Open branches of another log.
-    pub(crate) foreign: Vec<ForeignInfo>,
-    /// Whether a living owner works on them.
-    pub(crate) has_owner: bool,
+    pub(crate) foreign: Vec<Foreign>,
+    /// Participants that were asked for them and did not tell.
+    pub(crate) silent: Vec<Silent>,
+    /// Where it comes from.
+    pub(crate) from: From,
+    /// The clusters were asked, by the owner or by this process.
+    pub(crate) asked: bool,
 }
 
-/// The transactions that are not ended, or ended otherwise than decided.
-pub(crate) async fn list(config: &Config) -> Result<Listed, Failure> {
+/// An open branch of another log.
+#[derive(Debug, Serialize)]
+pub(crate) struct Foreign {
+    /// The participant's name.
+    pub(crate) participant: String,
+    /// Its transactional.id.
+    pub(crate) transactional_id: String,
+    /// Its state.
+    pub(crate) state: String,
+    /// The partitions that it holds back, where the cluster told.
+    pub(crate) partitions: Vec<String>,
+}
+
+impl Listed {
+    /// Whether a living owner works on it.
+    pub(crate) fn has_owner(&self) -> bool {
+        self.from == From::Owner
+    }
+}
+
+/// The transactions that are not ended, or ended otherwise than decided. Where no owner lives, the
+/// clusters are asked for what other logs left open, unless `offline`.
+pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failure> {
     if let Some(AdminAnswer::List {
         transactions,
         foreign,
     }) = ask_owner(config, &AdminRequest::List).await
     {
+        let foreign = foreign.into_iter().map(|branch| Foreign {
+            participant: branch.participant,
+            transactional_id: branch.transactional_id,
+            state: branch.state,
+            partitions: Vec::new(),
+        });
         return Ok(Listed {
             transactions,
-            foreign,
-            has_owner: true,
+            foreign: foreign.collect(),
+            silent: Vec::new(),
+            from: From::Owner,
+            asked: true,
         });
     }
-    let ledger = read_log(config.log()).map_err(Failure::from_error)?;
-    let transactions = ledger.list().iter().map(TransactionInfo::from).collect();
+    let ledger = read_ledger(config)?;
+    let found = match offline {
+        true => Default::default(),
+        false => survey(config, SURVEY_PATIENCE).await,
+    };
+    let open = ledger.as_ref().map(Ledger::list).unwrap_or_default();
     Ok(Listed {
-        transactions,
-        foreign: Vec::new(),
-        has_owner: false,
+        transactions: open.iter().map(TransactionInfo::from).collect(),
+        foreign: found.foreign().map(Foreign::from).collect(),
+        silent: found.unknown,
+        from: if ledger.is_some() {
+            From::Log
+        } else {
+            From::Nothing
+        },
+        asked: !offline,
     })
+}
+
+impl std::convert::From<&OpenBranch> for Foreign {
+    fn from(branch: &OpenBranch) -> Self {
+        Self {
+            participant: branch.participant.clone(),
+            transactional_id: branch.transactional_id.clone(),
+            state: branch.state.clone(),
+            partitions: branch.partitions.clone(),
+        }
+    }
+}
+
+/// What the log says; `None` where the coordinator was never started.
+pub(crate) fn read_ledger(config: &Config) -> Result<Option<Ledger>, Failure> {
+    match read_log(config.log()) {
+        Ok(ledger) => Ok(Some(ledger)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(Failure::from_error(error)),
+    }
+}
+
+fn is_absent(error: &gtc::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref());
+    cause.is_some_and(|cause: &LogError| cause.kind() == LogErrorKind::Absent)
+}
+
+/// What is said where there is no log.
+pub(crate) fn not_started(config: &Config) -> String {
+    format!(
+        "not started yet: there is no log in {}",
+        config.log().display()
+    )
 }
 
 /// One transaction, if it is known.
@@ -50,8 +147,9 @@ pub(crate) async fn describe(
     if let Some(AdminAnswer::Transaction { transaction }) = ask_owner(config, &request).await {
         return Ok(transaction);
     }
-    let ledger = read_log(config.log()).map_err(Failure::from_error)?;
-    Ok(ledger.describe(id).as_ref().map(TransactionInfo::from))
+    let ledger = read_ledger(config)?;
+    let described = ledger.and_then(|ledger| ledger.describe(id));
+    Ok(described.as_ref().map(TransactionInfo::from))
 }
 
 /// Which transaction is meant.
@@ -81,7 +179,7 @@ pub(crate) async fn outcome(
     {
         return Ok((transaction, outcome));
     }
-    let ledger = read_log(config.log()).map_err(Failure::from_error)?;
+    let ledger = read_ledger(config)?.unwrap_or_default();
     let id = match which {
         Which::Id(id) => Some(*id),
         Which::Key(key) => ledger.find_key(key),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gtc::{Batch, Coordinator, Error, ErrorKind, Transaction, TransactionId};
+use gtc::{Batch, Coordinator, Error, ErrorKind, Retry, Transaction, TransactionId};
 
 use super::reporter::Counts;
 use super::route::{Route, size_bytes};
@@ -70,18 +70,21 @@ pub(crate) async fn abort(transaction: Transaction, cause: Error) -> Verdict {
 fn judge(id: TransactionId, error: Error) -> Verdict {
     match error.kind() {
         ErrorKind::InDoubt => Verdict::InDoubt(id, error),
-        ErrorKind::Aborted
-        | ErrorKind::InvalidState
-        | ErrorKind::Timeout
-        | ErrorKind::Unavailable => Verdict::Aborted(error),
+        // The call came too late, as the transaction had ended: the next one has its own state.
+        ErrorKind::InvalidState => Verdict::Aborted(error),
+        ErrorKind::Aborted | ErrorKind::Timeout | ErrorKind::Unavailable
+            if error.retry() != Retry::Never =>
+        {
+            Verdict::Aborted(error)
+        }
         _ => Verdict::Fatal(error),
     }
 }
 
 /// Begins the transaction of a batch.
 pub(crate) fn begin(coordinator: &Coordinator) -> Result<Transaction, Verdict> {
-    coordinator.begin().map_err(|error| match error.kind() {
-        ErrorKind::Unavailable | ErrorKind::Timeout => Verdict::Aborted(error),
-        _ => Verdict::Fatal(error),
+    coordinator.begin().map_err(|error| match error.retry() {
+        Retry::Later => Verdict::Aborted(error),
+        Retry::Never | Retry::AfterResolve => Verdict::Fatal(error),
     })
 }

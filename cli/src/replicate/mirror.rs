@@ -1,5 +1,6 @@
 //! The loop of a mirror: event after event of the source, batch after batch into its transaction.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use gtc::kafka::consumer::ConsumerSettings;
@@ -37,6 +38,10 @@ const DOUBT_INTERVAL: Duration = Duration::from_millis(200);
 const UNHEALTHY_FAILURES: u32 = 3;
 /// What is wrong with the batch in hand, in the health answer.
 const BATCH: &str = "batch";
+/// That what is in hand takes long, in the health answer.
+const WORK: &str = "work";
+/// Work that takes longer is not healthy: a commit takes milliseconds.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// What a mirror is made of.
 pub(crate) struct Parts {
@@ -86,7 +91,11 @@ impl Mirror {
         let goal = self.goal().await?;
         loop {
             if self.parts.catalogue.names().is_empty() {
-                if goal.is_some() || self.wait_for_topics().await? {
+                if goal.is_some() {
+                    self.warn_of_nothing();
+                    return Ok(());
+                }
+                if self.wait_for_topics().await? {
                     return Ok(());
                 }
                 continue;
@@ -101,6 +110,15 @@ impl Mirror {
                 Turn::Reopen => {}
             }
         }
+    }
+
+    /// A pattern with a slip in it ends as well as one whose topics are all mirrored.
+    fn warn_of_nothing(&self) {
+        let text = format!(
+            "no topic of participant `{}` is selected, so that nothing was mirrored; correct --topics",
+            self.parts.source.name()
+        );
+        self.parts.reporter.warn(text);
     }
 
     async fn goal(&self) -> Result<Option<Goal>, Failure> {
@@ -132,7 +150,11 @@ impl Mirror {
             destinations,
             ..
         } = &mut self.parts;
-        catalogue.refresh(source, destinations).await
+        let is_changed = catalogue.refresh(source, destinations).await?;
+        self.parts
+            .reporter
+            .set_topics(self.parts.catalogue.names().len());
+        Ok(is_changed)
     }
 
     async fn open_consumer(&self) -> Result<TransactionalConsumer, Failure> {
@@ -183,7 +205,8 @@ impl Mirror {
             };
             let is_idle = event.is_none();
             if let Some(event) = event {
-                self.handle(event, consumer).await?;
+                let reporter = self.parts.reporter.clone();
+                attended(&reporter, consumer, self.handle(event, consumer)).await?;
             }
             self.parts.reporter.set_lag(lag(consumer));
             if let Some(goal) = goal.filter(|_| is_idle)
@@ -192,8 +215,11 @@ impl Mirror {
                 self.parts.reporter.set_lag(0);
                 return Ok(Turn::Finished);
             }
-            if self.refreshed_at.elapsed() >= REFRESH_INTERVAL && self.try_refresh().await? {
-                return Ok(Turn::Reopen);
+            if self.refreshed_at.elapsed() >= REFRESH_INTERVAL {
+                let reporter = self.parts.reporter.clone();
+                if attended(&reporter, consumer, self.try_refresh()).await? {
+                    return Ok(Turn::Reopen);
+                }
             }
         }
     }
@@ -313,6 +339,7 @@ impl Mirror {
             }
             Verdict::Aborted(error) if batch.is_stale() => {
                 tracing::info!(%error, "the batch is read again, here or by another instance");
+                self.parts.reporter.health().restore(BATCH);
                 self.parts.reporter.aborted();
                 Ok(())
             }
@@ -409,6 +436,33 @@ impl Mirror {
             }
         }
     }
+}
+
+/// Keeps lag and health true beside work that may take long: what has no end in sight is told.
+async fn attended<T>(
+    reporter: &Reporter,
+    consumer: &TransactionalConsumer,
+    work: impl Future<Output = T>,
+) -> T {
+    let since = Instant::now();
+    let mut work = pin!(work);
+    let done = loop {
+        tokio::select! {
+            biased;
+            done = &mut work => break done,
+            () = sleep(IDLE_INTERVAL) => {}
+        }
+        let age = since.elapsed();
+        reporter.set_lag(lag(consumer));
+        reporter.in_hand(age);
+        if age >= STUCK_AFTER {
+            let text = format!("what is in hand has been under way for {} s", age.as_secs());
+            reporter.health().degrade(WORK, text);
+        }
+    };
+    reporter.in_hand(Duration::ZERO);
+    reporter.health().restore(WORK);
+    done
 }
 
 /// The participant's properties, and what a mirror needs beside them unless the user says

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::output;
 
+/// The name of the last report.
+pub(crate) const FINISHED: &str = "finished";
 /// How often a line is written where it cannot overwrite the one before.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -36,12 +38,18 @@ pub(crate) struct Report {
     pub(crate) records: u64,
     /// Bytes since the start.
     pub(crate) bytes: u64,
-    /// Records a second.
+    /// Records a second since the report before; in the last one, since the start.
     pub(crate) records_per_s: f64,
-    /// Bytes a second.
+    /// Bytes a second, likewise.
     pub(crate) bytes_per_s: f64,
     /// Offsets between the group's positions and the ends of the source; null before it is known.
     pub(crate) lag: Option<u64>,
+    /// The source does not tell its ends now, so that the lag may be greater.
+    pub(crate) lag_stale: bool,
+    /// Seconds since the start.
+    pub(crate) elapsed_s: f64,
+    /// Topics that are mirrored.
+    pub(crate) topics: usize,
     /// Batches committed since the start.
     pub(crate) batches: u64,
     /// Batches aborted since the start.
@@ -54,6 +62,8 @@ pub(crate) struct Report {
     pub(crate) commit_p50_ms: Option<f64>,
     /// Its 99th percentile.
     pub(crate) commit_p99_ms: Option<f64>,
+    /// What the user should know, in the last report.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Collects what happened between two reports.
@@ -61,10 +71,18 @@ pub(crate) struct Report {
 pub(crate) struct Progress {
     totals: Totals,
     lag: Option<u64>,
+    lag_at: Instant,
+    lag_stale: bool,
+    topics: usize,
+    warnings: Vec<String>,
     commit_latencies: Vec<Duration>,
     reported: Totals,
     reported_at: Instant,
+    started_at: Instant,
 }
+
+/// A lag that is older than this tells nothing of now.
+const LAG_FRESH: Duration = Duration::from_secs(5);
 
 impl Progress {
     /// Starts to count at `now`.
@@ -72,9 +90,14 @@ impl Progress {
         Self {
             totals: Totals::default(),
             lag: None,
+            lag_at: now,
+            lag_stale: false,
+            topics: 0,
+            warnings: Vec::new(),
             commit_latencies: Vec::new(),
             reported: Totals::default(),
             reported_at: now,
+            started_at: now,
         }
     }
 
@@ -90,17 +113,37 @@ impl Progress {
     }
 
     /// The lag is this.
-    pub(crate) fn set_lag(&mut self, lag: u64) {
+    pub(crate) fn set_lag(&mut self, lag: u64, now: Instant) {
         self.lag = Some(lag);
+        self.lag_at = now;
     }
 
-    /// Closes the interval since the report before.
+    /// Whether the lag still tells something, given whether the source answers.
+    pub(crate) fn judge_lag(&mut self, source_answers: bool, now: Instant) -> bool {
+        let is_old = now.duration_since(self.lag_at) > LAG_FRESH;
+        self.lag_stale = self.lag.is_some() && (!source_answers || is_old);
+        self.lag_stale
+    }
+
+    /// So many topics are mirrored.
+    pub(crate) fn set_topics(&mut self, topics: usize) {
+        self.topics = topics;
+    }
+
+    /// To be told in the last report.
+    pub(crate) fn warn(&mut self, text: String) {
+        self.warnings.push(text);
+    }
+
+    /// Closes the interval since the report before; the last one is about all of them.
     pub(crate) fn report(&mut self, event: &'static str, now: Instant) -> Report {
-        let seconds = now
-            .duration_since(self.reported_at)
-            .as_secs_f64()
-            .max(0.001);
-        let (new, old) = (self.totals, self.reported);
+        let is_last = event == FINISHED;
+        let (old, since) = match is_last {
+            true => (Totals::default(), self.started_at),
+            false => (self.reported, self.reported_at),
+        };
+        let seconds = now.duration_since(since).as_secs_f64().max(0.001);
+        let new = self.totals;
         self.commit_latencies.sort_unstable();
         let report = Report {
             event,
@@ -109,12 +152,19 @@ impl Progress {
             records_per_s: rounded((new.records - old.records) as f64 / seconds),
             bytes_per_s: rounded((new.bytes - old.bytes) as f64 / seconds),
             lag: self.lag,
+            lag_stale: self.lag_stale,
+            elapsed_s: rounded(now.duration_since(self.started_at).as_secs_f64()),
+            topics: self.topics,
             batches: new.batches,
             aborted: new.aborted,
             filtered: new.filtered,
             lost: new.lost,
             commit_p50_ms: percentile_ms(&self.commit_latencies, 50),
             commit_p99_ms: percentile_ms(&self.commit_latencies, 99),
+            warnings: match is_last {
+                true => self.warnings.clone(),
+                false => Vec::new(),
+            },
         };
         self.commit_latencies.clear();
         self.reported = new;
@@ -157,7 +207,7 @@ impl Display {
 
     /// Shows a report.
     pub(crate) fn show(&mut self, report: &Report, now: Instant) {
-        let is_last = report.event == "finished";
+        let is_last = report.event == FINISHED;
         match self {
             Self::Json => output::json(report),
             // Clears to the end of the line, as the one before may have been longer.
@@ -181,16 +231,24 @@ fn write_stderr(text: &str, ends_line: bool) {
 }
 
 fn describe(report: &Report) -> String {
-    let lag = report
-        .lag
-        .map_or_else(|| "?".to_owned(), |lag| lag.to_string());
-    let mut text = format!(
-        "{} records  {:.0}/s  {:.2} MB/s  lag {lag}  {} batches",
-        report.records,
-        report.records_per_s,
-        report.bytes_per_s / 1e6,
-        report.batches,
-    );
+    let lag = match (report.lag, report.lag_stale) {
+        (None, _) => "?".to_owned(),
+        (Some(lag), false) => lag.to_string(),
+        (Some(lag), true) => format!("{lag} or more"),
+    };
+    let (records, batches) = (report.records, report.batches);
+    let (per_s, mb_per_s) = (report.records_per_s, report.bytes_per_s / 1e6);
+    let mut text = match report.event == FINISHED {
+        true => format!(
+            "{records} records, {:.2} MB in {:.1} s  on average {per_s:.0}/s  {mb_per_s:.2} MB/s  \
+             lag {lag}  {batches} batches",
+            report.bytes as f64 / 1e6,
+            report.elapsed_s,
+        ),
+        false => format!(
+            "{records} records  {per_s:.0}/s  {mb_per_s:.2} MB/s  lag {lag}  {batches} batches"
+        ),
+    };
     if let (Some(p50), Some(p99)) = (report.commit_p50_ms, report.commit_p99_ms) {
         text += &format!("  commit p50 {p50:.1} ms p99 {p99:.1} ms");
     }
@@ -235,6 +293,33 @@ mod tests {
     }
 
     #[test]
+    fn the_last_report_is_about_the_whole_run() {
+        let (mut progress, now) = after_one_second();
+        progress.warn("nothing matched".to_owned());
+        let report = progress.report("progress", now);
+        assert!(report.warnings.is_empty());
+        let last = progress.report(FINISHED, now + Duration::from_secs(6));
+        assert_eq!((last.records_per_s, last.elapsed_s), (250.0, 8.0));
+        assert_eq!(last.warnings, ["nothing matched"]);
+        let line = describe(&last);
+        let expected = "2000 records, 0.40 MB in 8.0 s  on average 250/s  0.05 MB/s  lag ?";
+        assert!(line.starts_with(expected), "{line}");
+    }
+
+    #[test]
+    fn a_lag_is_stale_where_the_source_is_silent_or_nobody_looked() {
+        let (mut progress, now) = after_one_second();
+        assert!(!progress.judge_lag(false, now), "nothing is known yet");
+        progress.set_lag(7, now);
+        assert!(!progress.judge_lag(true, now));
+        assert!(progress.judge_lag(false, now));
+        assert!(describe(&progress.report("progress", now)).contains("lag 7 or more"));
+        assert!(progress.judge_lag(true, now + Duration::from_secs(6)));
+        progress.set_lag(8, now + Duration::from_secs(6));
+        assert!(!progress.judge_lag(true, now + Duration::from_secs(6)));
+    }
+
+    #[test]
     fn one_commit_is_every_percentile() {
         assert_eq!(
             percentile_ms(&[Duration::from_micros(1234)], 50),
@@ -250,7 +335,7 @@ mod tests {
     #[test]
     fn the_line_names_aborts_and_losses_only_where_there_are_any() {
         let (mut progress, now) = after_one_second();
-        progress.set_lag(7);
+        progress.set_lag(7, now);
         let quiet = describe(&progress.report("progress", now));
         assert_eq!(
             quiet,

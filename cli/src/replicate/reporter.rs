@@ -4,15 +4,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gtc::Coordinator;
+use gtc::views::{ForeignInfo, Status};
 
-use super::progress::{Display, Progress};
+use gtc::metrics::MetricKind;
+
+use super::progress::{Display, FINISHED, Progress};
+use super::table;
 use crate::endpoint::Health;
+
+/// Branches of another log, in the health answer.
+const FOREIGN: &str = "open branches of another log";
+
+/// What is said of branches that another log left open; nothing where there are none.
+pub(crate) fn describe_foreign(foreign: &[ForeignInfo]) -> Option<String> {
+    if foreign.is_empty() {
+        return None;
+    }
+    let named = foreign.iter().map(|branch| {
+        let (participant, id) = (&branch.participant, &branch.transactional_id);
+        format!("{participant}:{id}")
+    });
+    let named: Vec<String> = named.collect();
+    Some(format!(
+        "another log left branches open under this coordinator's id, which hold back the group or \
+         the readers: {}; decide each by the data of the other clusters, and end it with \
+         `gtc resolve PARTICIPANT:ID --commit|--abort`. Where another process runs under this id, \
+         give one of them an id of its own",
+        named.join(", ")
+    ))
+}
 
 /// Shared by the mirror and the task that reports.
 #[derive(Clone)]
 pub(crate) struct Reporter {
     shared: Arc<Mutex<Shared>>,
     health: Health,
+    /// The participant that is read from.
+    source: Arc<str>,
 }
 
 struct Shared {
@@ -23,7 +51,11 @@ struct Shared {
 
 impl Reporter {
     /// Starts to report.
-    pub(crate) fn start(json: bool, health: Health, coordinator: Coordinator) -> Self {
+    pub(crate) fn start(
+        json: bool,
+        (health, source): (Health, String),
+        coordinator: Coordinator,
+    ) -> Self {
         describe_metrics();
         let shared = Shared {
             progress: Progress::new(Instant::now()),
@@ -33,6 +65,7 @@ impl Reporter {
         let reporter = Self {
             shared: Arc::new(Mutex::new(shared)),
             health,
+            source: source.into(),
         };
         tokio::spawn(reporter.clone().tick(coordinator));
         reporter
@@ -52,37 +85,53 @@ impl Reporter {
         totals.filtered += batch.filtered;
         shared.progress.committed(latency);
         drop(shared);
-        metrics::counter!("gtc_replicate_records_total").increment(batch.records);
-        metrics::counter!("gtc_replicate_bytes_total").increment(batch.bytes);
-        metrics::counter!("gtc_replicate_filtered_total").increment(batch.filtered);
-        metrics::counter!("gtc_replicate_batches_total").increment(1);
-        metrics::histogram!("gtc_replicate_commit_seconds").record(latency.as_secs_f64());
+        metrics::counter!(table::RECORDS).increment(batch.records);
+        metrics::counter!(table::BYTES).increment(batch.bytes);
+        metrics::counter!(table::FILTERED).increment(batch.filtered);
+        metrics::counter!(table::BATCHES).increment(1);
+        metrics::histogram!(table::COMMIT_SECONDS).record(latency.as_secs_f64());
     }
 
     /// A batch aborted.
     pub(crate) fn aborted(&self) {
         self.lock().progress.totals().aborted += 1;
-        metrics::counter!("gtc_replicate_aborted_total").increment(1);
+        metrics::counter!(table::ABORTED).increment(1);
     }
 
     /// Records were lost at the source.
     pub(crate) fn lost(&self, records: u64) {
         self.lock().progress.totals().lost += records;
-        metrics::counter!("gtc_replicate_lost_total").increment(records);
-        metrics::counter!("gtc_replicate_losses_total").increment(1);
+        metrics::counter!(table::LOST).increment(records);
+        metrics::counter!(table::LOSSES).increment(1);
     }
 
     /// How far the mirror is behind.
     pub(crate) fn set_lag(&self, lag: u64) {
-        self.lock().progress.set_lag(lag);
-        metrics::gauge!("gtc_replicate_lag").set(lag as f64);
+        self.lock().progress.set_lag(lag, Instant::now());
+        metrics::gauge!(table::LAG).set(lag as f64);
+    }
+
+    /// How many topics are mirrored.
+    pub(crate) fn set_topics(&self, topics: usize) {
+        self.lock().progress.set_topics(topics);
+    }
+
+    /// What the user should know at the end, beside the counts.
+    pub(crate) fn warn(&self, text: String) {
+        tracing::warn!("{text}");
+        self.lock().progress.warn(text);
+    }
+
+    /// What is in hand has been so for this long; zero once nothing is.
+    pub(crate) fn in_hand(&self, age: Duration) {
+        metrics::gauge!(table::BATCH_AGE).set(age.as_secs_f64());
     }
 
     /// The last report.
     pub(crate) fn finish(&self) {
         let mut shared = self.lock();
         shared.finished = true;
-        shared.show("finished");
+        shared.show(FINISHED);
     }
 
     async fn tick(self, coordinator: Coordinator) {
@@ -90,7 +139,7 @@ impl Reporter {
         ticks.tick().await;
         loop {
             ticks.tick().await;
-            self.look_at(&coordinator);
+            self.look_at(&coordinator.status());
             let mut shared = self.lock();
             if shared.finished {
                 return;
@@ -99,14 +148,25 @@ impl Reporter {
         }
     }
 
-    fn look_at(&self, coordinator: &Coordinator) {
-        for participant in coordinator.status().participants {
+    fn look_at(&self, status: &Status) {
+        for participant in &status.participants {
             let subject = format!("participant {}", participant.name);
-            match participant.detail {
+            match &participant.detail {
                 Some(detail) => self.health.degrade(subject, detail),
                 None => self.health.restore(&subject),
             }
         }
+        match describe_foreign(&status.foreign) {
+            Some(text) => self.health.degrade(FOREIGN, text),
+            None => self.health.restore(FOREIGN),
+        }
+        let source = status
+            .participants
+            .iter()
+            .find(|found| found.name == *self.source);
+        let is_reachable = source.is_some_and(|source| source.state == "verified");
+        let is_stale = self.lock().progress.judge_lag(is_reachable, Instant::now());
+        metrics::gauge!(table::LAG_STALE).set(f64::from(u8::from(is_stale)));
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -134,37 +194,17 @@ pub(crate) struct Counts {
 }
 
 fn describe_metrics() {
-    for (name, text) in [
-        (
-            "gtc_replicate_records_total",
-            "Records read from the source and committed.",
-        ),
-        (
-            "gtc_replicate_bytes_total",
-            "Bytes of their keys and values.",
-        ),
-        (
-            "gtc_replicate_filtered_total",
-            "Sends left out, as the record came from there.",
-        ),
-        ("gtc_replicate_batches_total", "Committed batches."),
-        (
-            "gtc_replicate_aborted_total",
-            "Batches that aborted and were read again.",
-        ),
-        (
-            "gtc_replicate_lost_total",
-            "Records lost at the source, as far as they can be counted.",
-        ),
-        (
-            "gtc_replicate_losses_total",
-            "Losses at the source that were gone over.",
-        ),
-    ] {
-        metrics::describe_counter!(name, text);
-        // Shown from the start, so that a watcher need not guess what is missing.
-        metrics::counter!(name).increment(0);
+    for (name, kind, text) in table::TABLE {
+        match kind {
+            MetricKind::Counter => {
+                metrics::describe_counter!(*name, *text);
+                // Shown from the start, so that a watcher need not guess what is missing.
+                metrics::counter!(*name).increment(0);
+            }
+            MetricKind::Gauge => metrics::describe_gauge!(*name, *text),
+            MetricKind::Histogram => {
+                metrics::describe_histogram!(*name, metrics::Unit::Seconds, *text);
+            }
+        }
     }
-    metrics::describe_gauge!("gtc_replicate_lag", "Offsets that are not mirrored yet.");
-    metrics::describe_histogram!("gtc_replicate_commit_seconds", "Time of a global commit.");
 }

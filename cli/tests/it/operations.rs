@@ -1,5 +1,6 @@
 //! The commands of operators.
 
 mod check;
+mod foreign;
 mod hand;
 mod inspect;

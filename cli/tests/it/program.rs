@@ -64,6 +64,19 @@ impl Place {
         fs::write(path, text).unwrap();
     }
 
+    /// Sets limits of the coordinator.
+    pub fn limit(&self, lines: &[&str]) {
+        let path = self.dir.join("gtc.toml");
+        let mut text = fs::read_to_string(&path).unwrap();
+        text += &format!("\n[coordinator.limits]\n{}\n", lines.join("\n"));
+        fs::write(path, text).unwrap();
+    }
+
+    /// Takes the log away, as a dead disk does.
+    pub fn lose_log(&self) {
+        fs::rename(self.dir.join("log"), self.dir.join("lost")).unwrap();
+    }
+
     /// The consumer group that a mirror uses by default.
     pub fn group(&self) -> String {
         format!("gtc-{}", self.id)
@@ -170,6 +183,45 @@ impl Running {
                 self.stderr()
             );
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What its `--metrics` endpoint answers. By hand: the answer is text that is only searched.
+    pub fn get(&mut self, path: &str) -> String {
+        use std::io::{Read, Write};
+        self.await_stderr("serving /metrics and /health");
+        let stderr = self.stderr();
+        let line = stderr
+            .lines()
+            .find(|line| line.contains("serving /metrics"));
+        let (_, address) = line.unwrap().split_once("address=").unwrap();
+        let address = address.split_whitespace().next().unwrap();
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: gtc\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Asks the endpoint until the answer holds all of this.
+    pub fn await_answer(&mut self, path: &str, parts: &[&str]) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.get(path);
+            if parts.iter().all(|part| answer.contains(part)) {
+                return answer;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{path} never told {parts:?}:\n{answer}\n{}",
+                self.stderr()
+            );
+            std::thread::sleep(Duration::from_millis(100));
         }
     }
 

@@ -1,7 +1,9 @@
 //! `gtc replicate`.
 
 mod basics;
+mod health;
 mod loops;
 mod loss;
+mod refused;
 mod restart;
 mod topics;

@@ -214,10 +214,17 @@ impl TransactionalConsumer {
         self.ask(|reply| Job::ResumeAt(place, reply)).await?
     }
 
-    /// How far each assigned partition is behind, as of the last statistics.
+    /// How far each assigned partition is behind: its end as of the last statistics, which stays
+    /// as it is while the cluster does not answer; what is not done as of now.
     #[must_use]
     pub fn lag(&self) -> Vec<PartitionLag> {
-        self.shared.lock().lag.clone()
+        let mut lag = self.shared.lock().lag.clone();
+        let open = self.shared.link.open();
+        for line in &mut lag {
+            let batch = open.get(&(line.topic.clone(), line.partition)).copied();
+            line.open = [line.open, batch].into_iter().flatten().min();
+        }
+        lag
     }
 
     /// Leaves the group and ends the thread. Waits for both, but not longer than 10 s: librdkafka sets no

@@ -18,6 +18,8 @@ pub enum DataErrorKind {
     GroupMoved,
     /// A call came at the wrong time.
     InvalidState,
+    /// The record can never be written: it would be refused again.
+    NeverAccepted,
     /// The cluster or the client library refused it.
     Refused,
     /// It was not done in time.
@@ -25,6 +27,10 @@ pub enum DataErrorKind {
     /// The cluster cannot be used now.
     Unavailable,
 }
+
+/// What to do about a record that a cluster refuses for good.
+pub(crate) const NEVER_ACCEPTED_REMEDY: &str =
+    "trying again cannot help: change the record, or what the topic and `message.max.bytes` allow";
 
 impl DataErrorKind {
     /// What a caller can do about it.
@@ -39,6 +45,7 @@ impl DataErrorKind {
             }
             Self::GroupMoved => "abort, and read again from the committed offsets",
             Self::InvalidState => "this is a mistake in the order of calls",
+            Self::NeverAccepted => NEVER_ACCEPTED_REMEDY,
             Self::Refused => "abort; the cause is the cluster's answer",
             Self::Timeout => "abort and try again later",
             Self::Unavailable => "abort and try again with a new instance",

@@ -29,6 +29,20 @@ pub(super) fn is_fence(found: RDKafkaErrorCode) -> bool {
     )
 }
 
+/// The same record is refused again, whenever it is sent.
+pub(super) fn is_lasting(found: RDKafkaErrorCode) -> bool {
+    matches!(
+        found,
+        RDKafkaErrorCode::MessageSizeTooLarge
+            | RDKafkaErrorCode::InvalidMessageSize
+            | RDKafkaErrorCode::InvalidMessage
+            | RDKafkaErrorCode::InvalidTimestamp
+            | RDKafkaErrorCode::InvalidTopic
+            | RDKafkaErrorCode::UnsupportedForMessageFormat
+            | RDKafkaErrorCode::InvalidRecord
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use rdkafka::ClientConfig;

@@ -22,7 +22,7 @@ use super::slot::{SlotInstance, SlotSettings};
 use crate::config::ParticipantConfig;
 use crate::consumer::ConsumerOptions;
 use crate::error::{Error, ErrorKind};
-use crate::participant::{Answer, OpenedSlot, Participant};
+use crate::participant::{Answer, OpenedSlot, Participant, Prepared};
 use gate::Gate;
 
 /// The broker setting that bounds a transaction's time-out.
@@ -171,9 +171,9 @@ impl KafkaParticipant {
         }
     }
 
-    async fn prepared(&self, slot: SlotId, transactional_id: &str) -> PrepareReport {
+    async fn prepared(&self, slot: SlotId, transactional_id: &str) -> Prepared {
         let Some(slot) = self.slot(slot) else {
-            return PrepareReport {
+            let report = PrepareReport {
                 writes: gtc_core::WriteReport {
                     failed: 1,
                     detail: Some("the slot is not open".to_owned()),
@@ -182,6 +182,7 @@ impl KafkaParticipant {
                 writer: None,
                 inquiry: None,
             };
+            return report.into();
         };
         slot.gate.revoke().await;
         let writes = slot.instance.settle_deliveries().await;
@@ -189,10 +190,13 @@ impl KafkaParticipant {
             true => Some(self.control.inquire(transactional_id).await),
             false => None,
         };
-        PrepareReport {
-            writes,
-            writer: Some(slot.producer),
-            inquiry,
+        Prepared {
+            report: PrepareReport {
+                writes,
+                writer: Some(slot.producer),
+                inquiry,
+            },
+            never_accepted: slot.instance.never_accepted(),
         }
     }
 
@@ -275,7 +279,7 @@ impl Participant for KafkaParticipant {
         slot: SlotId,
         _transaction: TransactionId,
         transactional_id: Arc<str>,
-    ) -> Answer<'_, PrepareReport> {
+    ) -> Answer<'_, Prepared> {
         Box::pin(async move { self.prepared(slot, &transactional_id).await })
     }
 
@@ -345,6 +349,7 @@ impl From<DataError> for Error {
 /// An error of the data plane as the caller sees it.
 pub(crate) fn data_error(operation: &'static str, error: DataError) -> Error {
     let kind = match error.kind() {
+        DataErrorKind::NeverAccepted => ErrorKind::Config,
         DataErrorKind::Closed | DataErrorKind::InvalidState => ErrorKind::InvalidState,
         DataErrorKind::Config | DataErrorKind::ForeignGroup => ErrorKind::Config,
         DataErrorKind::Fenced => ErrorKind::Fenced,

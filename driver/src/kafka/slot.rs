@@ -178,6 +178,12 @@ impl SlotInstance {
         self.context().counts.report()
     }
 
+    /// What the cluster or the library refuses for good, of what was written in this lease.
+    #[must_use]
+    pub fn never_accepted(&self) -> Option<String> {
+        self.context().counts.never_accepted()
+    }
+
     /// Commits what was written. Without a write there is nothing to do: committing an empty
     /// transaction can be fatal to the producer.
     pub async fn commit(&self) -> EndAnswer {
@@ -418,6 +424,7 @@ fn is_full(error: &KafkaError) -> bool {
 fn kind_of(code: Option<RDKafkaErrorCode>) -> DataErrorKind {
     match code {
         Some(code) if failure::is_fence(code) => DataErrorKind::Fenced,
+        Some(code) if failure::is_lasting(code) => DataErrorKind::NeverAccepted,
         Some(
             RDKafkaErrorCode::IllegalGeneration
             | RDKafkaErrorCode::UnknownMemberId

@@ -172,7 +172,13 @@ impl Engine {
         (writer, transactional_id): (Writer, Arc<str>),
     ) -> PrepareReport {
         match writer {
-            Writer::Slot(slot) => driver.prepare(slot, transaction, transactional_id).await,
+            Writer::Slot(slot) => {
+                let prepared = driver.prepare(slot, transaction, transactional_id).await;
+                if let Some(why) = prepared.never_accepted {
+                    self.note_never_accepted(transaction, why);
+                }
+                prepared.report
+            }
             Writer::Own(own) => {
                 let timeout = Duration::from_millis(self.limits.own_delivery_timeout_ms);
                 let deliveries = self.own.open(transaction, participant, own);

@@ -24,6 +24,8 @@ pub(crate) struct Progress {
     branches: Vec<(BranchKey, Enlistment)>,
     released: Vec<(BranchKey, Reuse)>,
     pub(crate) decided: bool,
+    /// What a participant refuses for good, of what was written.
+    pub(crate) never_accepted: Option<String>,
     pub(crate) outcome: Option<Outcome>,
 }
 

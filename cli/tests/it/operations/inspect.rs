@@ -66,8 +66,26 @@ fn what_the_log_does_not_know_is_said_to_be_unknown() {
         unreachable!()
     };
     let place = Place::new("unknown", &[("a", a), ("b", b)]);
-    let absent = place.run("list").expect(1);
-    assert!(absent.stderr.contains("log"), "{}", absent.stderr);
+    let absent = place.run("list").expect(0).stdout;
+    assert!(
+        absent.contains("not started yet: there is no log in"),
+        "{absent}"
+    );
+    assert_eq!(
+        place.run("list --json").expect(0).json()[0]["started"],
+        false
+    );
+    for (command, code) in [
+        ("describe 1-1", 5),
+        ("outcome 1-1", 5),
+        ("resolve 1-1 --abort", 5),
+        ("forget 1-1", 5),
+        ("recover", 1),
+    ] {
+        let told = place.run(command).expect(code);
+        let said = told.stderr.contains("not started yet") || command.starts_with("outcome");
+        assert!(said, "{command}: {}", told.stderr);
+    }
     create_topic(a, "unknown", 1, &[]);
     place
         .run("replicate --from a --to b --topic unknown --until-end")
@@ -79,4 +97,28 @@ fn what_the_log_does_not_know_is_said_to_be_unknown() {
     );
     place.run("describe 1-999").expect(5);
     place.run("resolve 1-999 --commit").expect(5);
+    place.run("forget 1-999").expect(5);
+}
+
+#[test]
+fn a_decision_that_comes_too_late_has_an_exit_code_of_its_own() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("late", &[("a", a), ("b", b)]);
+    create_topic(a, "late", 1, &[]);
+    produce(a, "late", &numbered(0..10, 1));
+    let running = place.start_with(
+        "replicate --from a --to b --topic late --until-end --log-format json",
+        "gtc=debug,info",
+    );
+    let id = committed_id(&running.await_end().expect(0).stderr);
+    let told = place.run(&format!("resolve {id} --abort")).expect(7);
+    assert!(
+        told.stderr.contains("nothing was changed"),
+        "{}",
+        told.stderr
+    );
+    place.run(&format!("resolve {id} --commit")).expect(0);
+    assert_eq!(await_rows(b, "late", 10).len(), 10);
 }

@@ -160,35 +160,10 @@ fn metrics_and_health_are_served() {
     produce(a, "metrics", &numbered(0..100, 1));
     let mut running =
         place.start("replicate --from a --to b --topic metrics --metrics 127.0.0.1:0");
-    running.await_stderr("serving /metrics and /health");
     await_rows(b, "metrics", 100);
-    let address = address_in(&running.stderr());
-    let metrics = get(&address, "/metrics");
+    let metrics = running.get("/metrics");
     assert!(metrics.contains("gtc_replicate_records_total"), "{metrics}");
-    let health = get(&address, "/health");
+    let health = running.get("/health");
     assert!(health.contains(r#""status":"ok""#), "{health}");
     running.terminate().expect(0);
-}
-
-fn address_in(stderr: &str) -> String {
-    let line = stderr
-        .lines()
-        .find(|line| line.contains("serving /metrics"))
-        .unwrap();
-    let (_, address) = line.split_once("address=").unwrap();
-    address.split_whitespace().next().unwrap().to_owned()
-}
-
-/// One HTTP request by hand: the answer is text that is only searched.
-fn get(address: &str, path: &str) -> String {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: gtc\r\nConnection: close\r\n\r\n"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }

@@ -82,6 +82,16 @@ impl Link {
         books.rewind_to = None;
     }
 
+    /// Where the first batch begins that is not done, or will be read again, by partition.
+    pub(super) fn open(&self) -> Offsets {
+        let books = self.books();
+        let mut open = books.rewind_to.clone().unwrap_or_default();
+        for starts in books.outstanding.values() {
+            merge(&mut open, starts.clone());
+        }
+        open
+    }
+
     pub(super) fn must_rewind(&self) -> bool {
         self.books().rewind_to.is_some()
     }
@@ -118,8 +128,11 @@ mod tests {
         let (first, epoch) = link.enter(at(10)).expect("entered");
         let (second, _) = link.enter(at(20)).expect("entered");
         link.enter(at(30)).expect("entered");
+        assert_eq!(link.open(), at(10));
         link.finish(first);
+        assert_eq!(link.open(), at(20));
         link.abandon(second);
+        assert_eq!(link.open(), at(20));
         assert_ne!(link.epoch(), epoch);
         assert!(
             link.enter(at(40)).is_none(),

@@ -18,16 +18,19 @@ pub struct PartitionLag {
     pub partition: i32,
     /// The next offset to read, once it is known.
     pub position: Option<i64>,
+    /// Where the first batch begins that is not done; `None` if all that was read is.
+    pub open: Option<i64>,
     /// The end of what can be read.
     pub end: i64,
 }
 
 impl PartitionLag {
-    /// How many offsets there are to read.
+    /// How many offsets there are that no transaction has committed yet.
     #[must_use]
     pub fn behind(&self) -> Option<u64> {
-        self.position
-            .map(|position| u64::try_from(self.end - position).unwrap_or(0))
+        self.open
+            .or(self.position)
+            .map(|from| u64::try_from(self.end - from).unwrap_or(0))
     }
 }
 
@@ -119,6 +122,7 @@ impl ConsumerStatistics {
                 topic: topic.clone(),
                 partition: *partition,
                 position: position.next.or(committed),
+                open: None,
                 end: shown.ls_offset,
             })
         };
@@ -173,6 +177,18 @@ mod tests {
                 .advances(&positions(position))
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn what_was_read_and_not_committed_is_still_behind() {
+        let mut position = Position::default();
+        position.pass(9);
+        let mut lag = shown(monotonic_us(), 0, 10)
+            .lag(&positions(position))
+            .remove(0);
+        assert_eq!(lag.behind(), Some(0));
+        lag.open = Some(4);
+        assert_eq!(lag.behind(), Some(6));
     }
 
     #[test]

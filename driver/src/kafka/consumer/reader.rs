@@ -207,7 +207,12 @@ impl<'a> Reader<'a> {
                 self.building.advance(place, from, to);
             }
         }
-        self.shared.lock().lag = statistics.lag(&self.positions);
+        let mut lag = statistics.lag(&self.positions);
+        for line in &mut lag {
+            let place = (line.topic.clone(), line.partition);
+            line.open = self.building.starts.get(&place).copied();
+        }
+        self.shared.lock().lag = lag;
     }
 
     fn on_error(&mut self, error: &KafkaError) {

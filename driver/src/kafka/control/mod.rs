@@ -25,7 +25,7 @@ pub use cluster::{
     TopicMetadata,
 };
 pub use error::{ControlError, ControlErrorKind};
-pub use transactions::{Attempt, EndTxnAnswer};
+pub use transactions::{Attempt, EndTxnAnswer, TransactionExtent};
 
 #[cfg(test)]
 mod hostile;

@@ -68,6 +68,15 @@ impl From<Attempt<EndTxnAnswer>> for EndAnswer {
     }
 }
 
+/// How long and where a transaction is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionExtent {
+    /// When it began, by the broker's clock, in milliseconds since the Unix epoch; -1 if none is open.
+    pub start_time_ms: i64,
+    /// The partitions that it has written to, as `topic-number`.
+    pub partitions: Vec<String>,
+}
+
 impl ControlClient {
     /// Ends the transaction of a producer: EndTxn of its version class, sent at most once.
     ///
@@ -150,6 +159,25 @@ impl ControlClient {
         let target = Target::Coordinator(transactional_id);
         self.read(target, &request, self.deadline(), |answer| {
             described(answer, transactional_id)
+        })
+        .await
+        .map_err(|failure| self.error("describe a transaction", failure))
+    }
+
+    /// Since when a transaction is open and which partitions it holds back; `None` if the broker
+    /// does not know the id.
+    ///
+    /// # Errors
+    /// No answer in time, or an error code other than TRANSACTIONAL_ID_NOT_FOUND.
+    pub async fn describe_extent(
+        &self,
+        transactional_id: &str,
+    ) -> Result<Option<TransactionExtent>, ControlError> {
+        let request = DescribeTransactionsRequest::default()
+            .with_transactional_ids(vec![name(transactional_id)]);
+        let target = Target::Coordinator(transactional_id);
+        self.read(target, &request, self.deadline(), |answer| {
+            extent(answer, transactional_id)
         })
         .await
         .map_err(|failure| self.error("describe a transaction", failure))
@@ -254,6 +282,27 @@ fn described(
         code if code == ResponseError::TransactionalIdNotFound.code() => Ok(None),
         code => Err(Failure::code(code)),
     }
+}
+
+fn extent(
+    answer: DescribeTransactionsResponse,
+    transactional_id: &str,
+) -> Result<Option<TransactionExtent>, Failure> {
+    let topics = answer
+        .transaction_states
+        .iter()
+        .filter(|state| **state.transactional_id == *transactional_id)
+        .flat_map(|state| &state.topics);
+    let partitions = topics.flat_map(|topic| {
+        let numbers = topic.partitions.iter();
+        numbers.map(|number| format!("{}-{number}", topic.topic.as_str()))
+    });
+    let partitions = partitions.collect();
+    let described = described(answer, transactional_id)?;
+    Ok(described.map(|found| TransactionExtent {
+        start_time_ms: found.start_time_ms,
+        partitions,
+    }))
 }
 
 fn listed(transaction: &Listed) -> Result<ListedTransaction, Failure> {

@@ -29,6 +29,8 @@ pub(super) struct Counts {
     /// A call of librdkafka whose outcome nobody knows.
     unanswered: AtomicBool,
     detail: Mutex<Option<String>>,
+    /// The first refusal that another attempt would meet again.
+    never_accepted: Mutex<Option<String>>,
 }
 
 impl Counts {
@@ -57,6 +59,21 @@ impl Counts {
     pub(super) fn note(&self, why: &str) {
         let mut detail = self.detail.lock().unwrap_or_else(PoisonError::into_inner);
         detail.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn note_never_accepted(&self, why: &str) {
+        let mut noted = self
+            .never_accepted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        noted.get_or_insert_with(|| why.to_owned());
+    }
+
+    pub(super) fn never_accepted(&self) -> Option<String> {
+        self.never_accepted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(super) fn is_fenced(&self) -> bool {
@@ -105,7 +122,9 @@ impl Counts {
         for counter in counters {
             counter.store(0, Ordering::SeqCst);
         }
-        *self.detail.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        for text in [&self.detail, &self.never_accepted] {
+            *text.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     fn open(&self) -> u64 {
@@ -196,6 +215,9 @@ impl SlotContext {
     pub(super) fn notice(&self, code: Option<RDKafkaErrorCode>, why: &str) {
         if code.is_some_and(failure::is_fence) {
             self.counts.fenced.store(true, Ordering::SeqCst);
+        }
+        if code.is_some_and(failure::is_lasting) {
+            self.counts.note_never_accepted(why);
         }
         self.counts.note(why);
     }

@@ -1,0 +1,75 @@
+//! A lost log: what it left open shows only on the clusters, and only an operator ends it (R12).
+
+use gtc_clusters::shared;
+
+use crate::kafka::{await_rows, await_true, create_topic, end, high_watermark, numbered, produce};
+use crate::program::Place;
+
+#[test]
+fn branches_of_a_lost_log_are_shown_by_all_that_they_concern_and_ended_by_hand() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("lost", &[("a", a), ("b", b)]);
+    create_topic(a, "lost", 1, &[]);
+    create_topic(b, "lost", 1, &[]);
+    produce(a, "lost", &numbered(0..20_000, 1));
+    let running = place
+        .start("replicate --from a --to b --topic lost --batch-records 20000 --linger-ms 60000");
+    // Killed while its batch is being written: the branch at b is open.
+    await_true("records to arrive", || high_watermark(b, "lost", 0) > 0);
+    running.kill();
+    assert!(
+        end(b, "lost", 0) < high_watermark(b, "lost", 0),
+        "nothing is open"
+    );
+    place.lose_log();
+
+    let listed = place.run("list").expect(3).stdout;
+    for part in ["not started yet", "b:gtc.lost.", "lost-0", "gtc resolve"] {
+        assert!(listed.contains(part), "no {part} in {listed}");
+    }
+    let offline = place.run("list --offline").expect(0).stdout;
+    assert!(offline.contains("were not asked"), "{offline}");
+    let report = place.run("list --json").expect(3).json().remove(0);
+    let branch = format!(
+        "b:{}",
+        report["foreign"][0]["transactional_id"].as_str().unwrap()
+    );
+    assert_eq!(report["foreign"].as_array().unwrap().len(), 1, "{report}");
+
+    let findings = place.run("check --json").expect(1).json().remove(0);
+    let found =
+        findings.as_array().unwrap().iter().find(|finding| {
+            finding["check"] == "foreign branches" && finding["participant"] == "b"
+        });
+    let found = found.unwrap();
+    assert_eq!(found["level"], "fail", "{found}");
+    assert!(
+        found["detail"].as_str().unwrap().contains("lost-0"),
+        "{found}"
+    );
+    assert!(
+        found["remedy"].as_str().unwrap().contains(&branch),
+        "{found}"
+    );
+
+    // The new log exists from here on.
+    let refused = place
+        .run("replicate --from a --to b --topic lost --until-end")
+        .expect(3);
+    for part in [branch.as_str(), "gtc resolve"] {
+        assert!(
+            refused.stderr.contains(part),
+            "no {part} in {}",
+            refused.stderr
+        );
+    }
+    place.run("resolve b:gtc.lost.unknown --abort").expect(5);
+    place.run(&format!("resolve {branch} --abort")).expect(0);
+    place.run("list").expect(0);
+    place
+        .run("replicate --from a --to b --topic lost --until-end")
+        .expect(0);
+    assert_eq!(await_rows(b, "lost", 20_000).len(), 20_000);
+}
