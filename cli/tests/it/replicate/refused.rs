@@ -10,11 +10,11 @@ fn too_few_branches_for_the_destinations_are_refused_at_the_start() {
     let [a, b] = shared::plain(2).unwrap()[..] else {
         unreachable!()
     };
-    let place = Place::new("narrow", &[("a", a), ("b", b)]);
+    let place = Place::new("few-branches", &[("a", a), ("b", b)]);
     place.limit(&["branches_max = 1"]);
-    create_topic(a, "narrow", 1, &[]);
+    create_topic(a, "few-branches", 1, &[]);
     let ended = place
-        .run("replicate --from a --to b --topic narrow --until-end")
+        .run("replicate --from a --to b --topic few-branches --until-end")
         .expect(2);
     for part in ["branches_max is 1", "raise it", "to 2 or more"] {
         assert!(ended.stderr.contains(part), "no {part} in {}", ended.stderr);

@@ -45,24 +45,44 @@ pub(super) fn class(name: &str) -> Class {
     }
 }
 
+/// What gtc sets itself, and what to do about it. The documentation says the same.
+pub(super) const OWNED: &[(&str, &str)] = &[
+    (
+        "transactional.id",
+        "remove it: gtc names the slots of its producers itself",
+    ),
+    (
+        "transaction.timeout.ms",
+        "set transaction_timeout_ms of the participant instead",
+    ),
+    ("enable.idempotence", DURABLE_WRITES),
+    ("acks", DURABLE_WRITES),
+    ("request.required.acks", DURABLE_WRITES),
+    ("max.in.flight", DURABLE_WRITES),
+    ("max.in.flight.requests.per.connection", DURABLE_WRITES),
+    (
+        "isolation.level",
+        "remove it: gtc always reads read_committed",
+    ),
+    ("enable.auto.commit", OFFSETS_IN_TRANSACTION),
+    ("auto.commit.enable", OFFSETS_IN_TRANSACTION),
+    ("enable.auto.offset.store", OFFSETS_IN_TRANSACTION),
+    ("auto.commit.interval.ms", OFFSETS_IN_TRANSACTION),
+    ("group.id", CONSUMER_GROUP),
+    ("group.instance.id", CONSUMER_GROUP),
+    (
+        "statistics.interval.ms",
+        "remove it: gtc reads librdkafka's statistics to know when a slot is clean",
+    ),
+    (
+        "delivery.report.only.error",
+        "remove it: gtc counts every delivery before it votes yes",
+    ),
+];
+
 fn owned(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "transactional.id" => "remove it: gtc names the slots of its producers itself",
-        "transaction.timeout.ms" => "set transaction_timeout_ms of the participant instead",
-        "enable.idempotence" | "acks" | "request.required.acks" => DURABLE_WRITES,
-        "max.in.flight" | "max.in.flight.requests.per.connection" => DURABLE_WRITES,
-        "isolation.level" => "remove it: gtc always reads read_committed",
-        "enable.auto.commit" | "auto.commit.enable" | "enable.auto.offset.store" => {
-            OFFSETS_IN_TRANSACTION
-        }
-        "auto.commit.interval.ms" => OFFSETS_IN_TRANSACTION,
-        "group.id" | "group.instance.id" => CONSUMER_GROUP,
-        "statistics.interval.ms" => {
-            "remove it: gtc reads librdkafka's statistics to know when a slot is clean"
-        }
-        "delivery.report.only.error" => "remove it: gtc counts every delivery before it votes yes",
-        _ => return None,
-    })
+    let found = OWNED.iter().find(|(known, _)| *known == name);
+    found.map(|(_, remedy)| *remedy)
 }
 
 fn is_unsupported_mechanism(name: &str) -> bool {

@@ -203,3 +203,30 @@ fn every_name_of_the_tables_is_known_to_librdkafka() {
         assert!(!unknown, "{name}");
     }
 }
+
+#[test]
+fn the_documentation_says_of_each_refused_property_what_the_error_says() {
+    let page = include_str!("../../../../docs/properties.md");
+    let (_, refused) = page.split_once("## Refused").expect("a section");
+    let rows: Vec<(&str, &str)> = refused
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("| `")?
+                .strip_suffix(" |")?
+                .split_once(" | ")
+        })
+        .collect();
+    let mut documented = Vec::new();
+    for (names, remedy) in rows {
+        for name in names.split('`').step_by(2) {
+            match table::class(name) {
+                Class::Owned(told) | Class::OnePlane(told) => assert_eq!(told, remedy, "{name}"),
+                Class::Allowed => panic!("{name} is documented as refused, and is not"),
+            }
+            documented.push(name);
+        }
+    }
+    for (name, _) in table::OWNED {
+        assert!(documented.contains(name), "docs/properties.md lacks {name}");
+    }
+}
