@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use crate::error::{Context, Result};
 
-/// Five segments of a log.
-const MEBIBYTES: u32 = 160;
+/// A log of three segments, the copy of it that a start makes, and one segment ahead.
+const MEBIBYTES: u32 = 256;
 const FILLER: &str = "filler";
 
 /// A mounted one; dropping it unmounts it.
