@@ -49,6 +49,13 @@ impl Configuration {
         self
     }
 
+    /// Sets a number of the participant that was added last.
+    #[must_use]
+    pub fn participant_number(mut self, name: &str, value: u64) -> Self {
+        self.text.push_str(&format!("{name} = {value}\n"));
+        self
+    }
+
     /// Sets a limit of the coordinator.
     #[must_use]
     pub fn limit(mut self, name: &str, value: u64) -> Self {

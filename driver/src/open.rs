@@ -58,10 +58,12 @@ pub(crate) async fn start(
     let (ledger, records) = self::replay(OPERATION, &replay)?;
     let reports = probe(&members, deadline).await;
     let core_config = core_config(&config, replay.identity.log_id, (&members, &reports))?;
-    let core = gtc_core::Coordinator::new(core_config, ledger, clock::now()).map_err(|error| {
+    let core = gtc_core::Coordinator::new(core_config, ledger, clock::now());
+    let mut core = core.map_err(|error| {
         // Its text says what is needed.
         Error::new(ErrorKind::Config, OPERATION, error.to_string()).with_source(error)
     })?;
+    core.replayed(replay.entries.iter().map(|entry| entry.len() as u64).sum());
     let kafka = members
         .iter()
         .filter_map(|member| Some((Arc::from(member.config.name()), member.kafka.clone()?)));

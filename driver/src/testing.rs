@@ -335,6 +335,8 @@ pub(crate) struct World {
     pub(crate) log: Arc<MemoryLog>,
     pub(crate) eu: Arc<Cluster>,
     pub(crate) us: Arc<Cluster>,
+    /// Bytes of records after which a checkpoint is written.
+    pub(crate) checkpoint_bytes: u64,
 }
 
 impl World {
@@ -343,6 +345,7 @@ impl World {
             log: Arc::new(MemoryLog::new("test", 7)),
             eu: Cluster::new(),
             us: Cluster::new(),
+            checkpoint_bytes: crate::Limits::default().checkpoint_bytes,
         }
     }
 
@@ -361,6 +364,7 @@ impl World {
         config.limits.enlist_timeout_ms = 500;
         config.limits.close_timeout_ms = 2_000;
         config.limits.watch_interval_ms = 10;
+        config.limits.checkpoint_bytes = self.checkpoint_bytes;
         let members = [("eu", &self.eu), ("us", &self.us)];
         let members = members.map(|(name, cluster)| Member {
             config: change(ParticipantConfig::kafka(name)),

@@ -109,7 +109,7 @@ impl Transaction {
         let (id, driver) = self.shared.participant("send", participant)?;
         let slot = self.slot("send", id).await?;
         let sent = driver.send(slot, self.id, record).await;
-        sent.map_err(|error| self.named(error, participant))
+        sent.map_err(|error| self.failed("send", participant, error))
     }
 
     /// Moves the consumer's group to `offsets` when the transaction commits. The consumer's own
@@ -151,7 +151,7 @@ impl Transaction {
         }
         let slot = self.slot(OPERATION, id).await?;
         let sent = driver.send_offsets(slot, self.id, offsets.clone()).await;
-        sent.map_err(|error| self.named(error, participant))
+        sent.map_err(|error| self.failed(OPERATION, participant, error))
     }
 
     /// Takes the application's own producer in, before it begins its transaction. It writes and
@@ -205,10 +205,14 @@ impl Transaction {
     pub async fn commit_with(mut self, report: CommitReturn) -> Result<Committed, Error> {
         self.asked = true;
         if let Err(refusal) = self.shared.engine().commit(self.id, report) {
-            return match self.ended() {
-                Some(outcome) => verdict::committed(self.id, &outcome).map(|()| self.committed()),
-                None => Err(verdict::refused("commit", refusal).with_transaction(self.id)),
-            };
+            match self.ended() {
+                Some(outcome) => {
+                    return verdict::committed(self.id, &outcome).map(|()| self.committed());
+                }
+                // Its time-out came first, or a dead participant: how it ends is the answer.
+                None if self.is_aborting() => {}
+                None => return Err(verdict::refused("commit", refusal).with_transaction(self.id)),
+            }
         }
         let early = report == CommitReturn::Decided;
         let done = |progress: &Progress| progress.outcome.is_some() || (early && progress.decided);
@@ -261,6 +265,12 @@ impl Transaction {
 
     fn committed(&self) -> Committed {
         Committed { id: self.id }
+    }
+
+    /// Whether it is decided to abort, by whatever has come before the caller's own wish.
+    fn is_aborting(&self) -> bool {
+        let outcome = self.shared.engine().read(|core| core.outcome(self.id));
+        outcome == gtc_core::KnownOutcome::Aborted
     }
 
     fn ended(&self) -> Option<gtc_core::Outcome> {
@@ -330,8 +340,23 @@ impl Transaction {
         if self.ended().is_some() {
             return self.over(operation);
         }
-        let error = verdict::refused(operation, refusal);
+        let error = match self.is_aborting() {
+            true => verdict::aborting(operation),
+            false => verdict::refused(operation, refusal),
+        };
         self.named(error, &self.shared.name(participant))
+    }
+
+    /// The error of a write. That the slot is not the transaction's any more only says that it aborts.
+    fn failed(&self, operation: &'static str, participant: &str, error: Error) -> Error {
+        let is_over = error.kind() == ErrorKind::InvalidState;
+        if is_over && self.ended().is_some() {
+            return self.over(operation);
+        }
+        match is_over && self.is_aborting() {
+            true => self.named(verdict::aborting(operation), participant),
+            false => self.named(error, participant),
+        }
     }
 
     fn named(&self, error: Error, participant: &str) -> Error {

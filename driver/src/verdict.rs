@@ -122,6 +122,14 @@ fn after_abort(reason: &AbortReason) -> &'static str {
     }
 }
 
+/// The error of a call on a transaction that aborts by itself, and has not ended yet.
+pub(crate) fn aborting(operation: &'static str) -> Error {
+    let problem =
+        "the transaction is being aborted: its time-out has passed, or a participant fails";
+    Error::new(ErrorKind::Aborted, operation, problem)
+        .with_remedy("run the transaction again; nothing of it becomes visible")
+}
+
 /// The result of a transaction that was to abort.
 pub(crate) fn aborted(id: TransactionId, outcome: &Outcome) -> Result<(), Error> {
     match outcome {

@@ -121,6 +121,9 @@ impl Field {
             properties.insert("session.timeout.ms".into(), SESSION_MS.into());
             properties.insert("socket.timeout.ms".into(), SOCKET_MS.into());
             configuration = configuration.participant(site, &properties);
+            let timeout_ms = shape.timeout_ms(site);
+            // By default it is the ceiling, but that is not known to a life that begins while the cluster is down.
+            configuration = configuration.participant_number("transaction_timeout_ms", timeout_ms);
         }
         let config = directory.join(format!("{name}.toml"));
         configuration.save(&config)?;

@@ -61,11 +61,11 @@ impl Shape {
         let mut seeded = Seeded::new(seed ^ 0x0005_4a9e);
         let clusters = clusters(&mut seeded);
         let count = 2 + seeded.below(3);
-        let lanes = u32::try_from(12 / count).unwrap_or(3);
+        let lanes = u32::try_from(18 / count).unwrap_or(4);
         let worker = |number: u64, seeded: &mut Seeded| Worker {
             name: format!("w{number}"),
             lanes,
-            pause_ms: 40 + seeded.below(80),
+            pause_ms: 15 + seeded.below(60),
             key_bytes: match has_small_disk && number == count {
                 true => LARGE_KEY_BYTES,
                 false => 0,
@@ -110,6 +110,12 @@ impl Shape {
                 .map(|c| c.name.clone())
                 .collect(),
         }
+    }
+
+    /// The ceiling of a cluster.
+    pub(super) fn timeout_ms(&self, cluster: &str) -> u64 {
+        let found = self.clusters.iter().find(|found| found.name == cluster);
+        found.map_or(LONG_MS, |found| found.timeout_ms)
     }
 
     /// What was chosen, in a line.

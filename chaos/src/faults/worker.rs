@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -89,8 +90,11 @@ impl Worker {
 
     /// Says how a life ended that nobody killed.
     fn note_end(&self, status: ExitStatus, notes: &Notes) {
+        let is_ending = self.ending.load(Ordering::SeqCst);
         match status.code() {
-            Some(0) if self.ending.load(Ordering::SeqCst) => {}
+            Some(0) if is_ending => {}
+            // It was asked before it was ready to be asked.
+            None if is_ending && status.signal() == Some(Signal::TERM.as_raw()) => {}
             Some(code) if code != PANIC && code != 0 => {
                 notes.add("gave-up", &self.name, &status.to_string())
             }
