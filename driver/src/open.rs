@@ -63,7 +63,7 @@ pub(crate) async fn start(
         // Its text says what is needed.
         Error::new(ErrorKind::Config, OPERATION, error.to_string()).with_source(error)
     })?;
-    core.replayed(replay.entries.iter().map(|entry| entry.len() as u64).sum());
+    core.replayed(&records);
     let kafka = members
         .iter()
         .filter_map(|member| Some((Arc::from(member.config.name()), member.kafka.clone()?)));

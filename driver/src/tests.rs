@@ -159,7 +159,7 @@ async fn a_decision_survives_a_restart() -> Result {
 #[tokio::test]
 async fn the_log_of_short_lives_does_not_grow_for_ever() -> Result {
     let mut world = World::new();
-    world.checkpoint_bytes = 4_000;
+    world.checkpoint_bytes = 1_000;
     let mut checkpoints = 0;
     for _ in 0..30 {
         let coordinator = world.open().await?;

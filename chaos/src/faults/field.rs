@@ -110,7 +110,8 @@ impl Field {
         (worker, seed): (&shape::Worker, u64),
     ) -> Result<PathBuf> {
         let name = &worker.name;
-        let mut configuration = Configuration::new(name);
+        let mut configuration =
+            Configuration::new(name).limit("report_timeout_ms", worker.patience_ms);
         if worker.key_bytes > 0 {
             configuration = configuration
                 .limit("key_bytes_max", worker.key_bytes as u64)

@@ -12,6 +12,8 @@ use crate::plan::Seeded;
 const LONG_MS: u64 = 3_600_000;
 /// One that some do.
 const SHORT_MS: u64 = 15_000;
+/// Less than most faults last, so that callers are told in doubt.
+const SHORT_PATIENCE_MS: u64 = 3_000;
 /// Large keys fill a segment of a log within a minute.
 const LARGE_KEY_BYTES: usize = 48 << 10;
 
@@ -50,6 +52,8 @@ pub struct Worker {
     pub pause_ms: u64,
     /// The size of a transaction's key.
     pub key_bytes: usize,
+    /// How long it waits for the last acknowledgement before it is told in doubt.
+    pub patience_ms: u64,
     /// The cluster to which an own producer writes, and whether it is a Java client.
     pub own: Option<(String, bool)>,
 }
@@ -61,14 +65,19 @@ impl Shape {
         let mut seeded = Seeded::new(seed ^ 0x0005_4a9e);
         let clusters = clusters(&mut seeded);
         let count = 2 + seeded.below(3);
-        let lanes = u32::try_from(18 / count).unwrap_or(4);
+        let lanes = u32::try_from(12 / count).unwrap_or(3);
         let worker = |number: u64, seeded: &mut Seeded| Worker {
             name: format!("w{number}"),
             lanes,
-            pause_ms: 15 + seeded.below(60),
+            pause_ms: 10 + seeded.below(40),
             key_bytes: match has_small_disk && number == count {
                 true => LARGE_KEY_BYTES,
                 false => 0,
+            },
+            patience_ms: if number % 2 == 1 {
+                SHORT_PATIENCE_MS
+            } else {
+                60_000
             },
             own: own(number, &clusters, seeded),
         };

@@ -70,12 +70,12 @@ impl Journal {
 }
 
 impl Coordinator {
-    /// Says how many bytes of records the log held when it was read: what a checkpoint would free of them counts towards the
-    /// next one. A coordinator whose starts are short would else never come to one, and its log grow for ever.
-    pub fn replayed(&mut self, bytes: u64) {
+    /// Says what the log held when it was read: what a checkpoint would free of it counts towards the next one. A coordinator
+    /// whose starts are short would else never come to one, and its log grow for ever.
+    pub fn replayed(&mut self, records: &[Record]) {
         let snapshot = self.ledger.snapshot(self.rules);
-        let kept: u64 = snapshot.iter().map(size).sum();
-        self.journal.bytes_since_checkpoint += bytes.saturating_sub(kept);
+        let bytes = |records: &[Record]| records.iter().map(size).sum::<u64>();
+        self.journal.bytes_since_checkpoint += bytes(records).saturating_sub(bytes(&snapshot));
     }
 
     pub(super) fn append_started(&mut self, now: Now) {
