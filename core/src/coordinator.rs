@@ -95,6 +95,8 @@ pub struct Coordinator {
     /// Own producers whose next branch waits for the one before.
     own_waiters: VecDeque<BranchAt>,
     settling: Vec<(ParticipantId, Arc<str>)>,
+    /// Mixed transactions to be forgotten once their completion is durable.
+    forgetting: BTreeSet<TransactionId>,
     foreign: BTreeMap<(ParticipantId, Arc<str>), ForeignBranch>,
     counters: Counters,
     rules: Rules,
@@ -156,6 +158,7 @@ impl Coordinator {
             recovered: false,
             own_waiters: VecDeque::new(),
             settling: Vec::new(),
+            forgetting: BTreeSet::new(),
             foreign: BTreeMap::new(),
             counters: Counters::default(),
             rules,

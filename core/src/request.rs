@@ -92,7 +92,7 @@ pub enum Request {
         /// How to end it.
         decision: Decision,
     },
-    /// An operator has dealt with a mixed outcome: stop listing it.
+    /// An operator has dealt with a mixed outcome: stop listing it, once its completion is durable.
     Forget {
         /// The global transaction.
         transaction: TransactionId,

@@ -4,10 +4,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use gtc_core::{
-    Accepted, Action, Backoff, BrokerState, CommitReturn, Config, ConnectReport, Coordinator,
-    EndAnswer, Event, Inquiry, Ledger, Limits, ListedTransaction, Listing, LogId, Now, Outcome,
-    Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Record, Request,
-    Response, SlotCondition, Time, TransactionDescription, TransactionId, WriteReport,
+    Accepted, Action, ActionId, Backoff, BrokerState, CommitReturn, Config, ConnectReport,
+    Coordinator, Decision, EndAnswer, Event, Inquiry, Ledger, Limits, ListedTransaction, Listing,
+    LogId, Now, Outcome, Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity,
+    Record, Refusal, Request, Response, SlotCondition, Time, TransactionDescription, TransactionId,
+    WriteReport,
 };
 
 fn participant(name: &str) -> ParticipantConfig {
@@ -40,6 +41,8 @@ struct Ideal {
     initialised: Vec<(ParticipantId, Arc<str>)>,
     /// A cluster that gives no answer any more.
     down: Option<ParticipantId>,
+    /// Completions are not answered, but kept here.
+    held: Option<Vec<ActionId>>,
 }
 
 impl Ideal {
@@ -48,6 +51,10 @@ impl Ideal {
             match coordinator.poll_output() {
                 Output::Action(id, action) => {
                     self.actions.push(action.name());
+                    if let (Some(held), true) = (&mut self.held, is_completion(&action)) {
+                        held.push(id);
+                        continue;
+                    }
                     let response = self.answer(action);
                     coordinator.handle_response(id, response, now);
                 }
@@ -129,6 +136,11 @@ impl Ideal {
             _ => Response::Ended(EndAnswer::Acknowledged),
         }
     }
+}
+
+fn is_completion(action: &Action) -> bool {
+    let completed = |record: &Record| matches!(record, Record::Completed { .. });
+    matches!(action, Action::Append { records, .. } if records.iter().any(completed))
 }
 
 fn begin_on_both(coordinator: &mut Coordinator, ideal: &mut Ideal, now: Now) -> TransactionId {
@@ -238,4 +250,58 @@ fn two_participants_commit_after_one_forced_decision() {
         replayed.apply(record).expect("in order");
     }
     assert_eq!(replayed.outcome(id), gtc_core::KnownOutcome::Committed);
+}
+
+/// Who hears of a mixed outcome may forget it at once, also before its completion is durable.
+#[test]
+fn a_mixed_outcome_is_forgotten_once_its_completion_is_durable() {
+    let now = Now {
+        monotonic: Time::from_micros(1),
+        unix_ms: 1,
+    };
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), now).expect("valid");
+    let mut ideal = Ideal::default();
+    ideal.drain(&mut coordinator, now);
+    let id = begin_on_both(&mut coordinator, &mut ideal, now);
+    ideal.down = Some(ParticipantId(1));
+    let commit = Request::Commit {
+        transaction: id,
+        report: CommitReturn::Acknowledged,
+    };
+    coordinator.handle_request(commit, now).expect("accepted");
+    ideal.drain(&mut coordinator, now);
+    let forget = || Request::Forget { transaction: id };
+    let early = coordinator.handle_request(forget(), now);
+    assert!(matches!(early, Err(Refusal::InvalidState(_))), "{early:?}");
+
+    ideal.held = Some(Vec::new());
+    let give_up = Request::Resolve {
+        transaction: id,
+        decision: Decision::Abort,
+    };
+    coordinator.handle_request(give_up, now).expect("accepted");
+    ideal.drain(&mut coordinator, now);
+    let mixed = |event: &Event| {
+        matches!(
+            event,
+            Event::Ended {
+                outcome: Outcome::Mixed { .. },
+                ..
+            }
+        )
+    };
+    assert!(ideal.events.iter().any(mixed), "{:?}", ideal.events);
+    assert_eq!(
+        coordinator.handle_request(forget(), now),
+        Ok(Accepted::Pending)
+    );
+    ideal.drain(&mut coordinator, now);
+    let forgotten = |record: &Record| matches!(record, Record::Forgotten { .. });
+    assert!(!ideal.log.iter().any(forgotten), "not before it is durable");
+    for completion in ideal.held.take().into_iter().flatten() {
+        coordinator.handle_response(completion, Response::Appended, now);
+    }
+    ideal.drain(&mut coordinator, now);
+    assert!(ideal.log.iter().any(forgotten));
+    assert!(coordinator.list().is_empty());
 }

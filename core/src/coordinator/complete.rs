@@ -432,6 +432,9 @@ impl Coordinator {
         if self.recovering.remove(&id) {
             self.check_recovered();
         }
+        if self.forgetting.remove(&id) {
+            self.append_forgotten(id);
+        }
         self.serve_own_waiters(now);
     }
 

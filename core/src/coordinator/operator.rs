@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::journal::Purpose;
-use super::state::{BranchState, State};
+use super::state::{BranchState, State, Transaction};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::event::{AbortReason, Event, HeuristicKind, Refusal};
@@ -111,12 +111,15 @@ impl Coordinator {
     }
 
     pub(super) fn forget(&mut self, id: TransactionId) -> Result<Accepted, Refusal> {
-        let completed = self
-            .ledger
-            .open
-            .get(&id)
-            .is_some_and(|entry| entry.completed);
-        if !completed {
+        let entry = self.ledger.open.get(&id);
+        let is_mixed = entry.is_some_and(|entry| !entry.heuristic.is_empty());
+        let recording = |t: &Transaction| matches!(t.state, State::Recording(_));
+        if is_mixed && self.transactions.get(&id).is_some_and(recording) {
+            // Its caller has heard how it ended, and the record of that is on its way.
+            self.forgetting.insert(id);
+            return Ok(Accepted::Pending);
+        }
+        if !entry.is_some_and(|entry| entry.completed) {
             return Err(match self.ledger.outcome(id) {
                 KnownOutcome::Unknown if !self.transactions.contains_key(&id) => {
                     Refusal::UnknownTransaction(id)
@@ -126,9 +129,13 @@ impl Coordinator {
                 )),
             });
         }
+        self.append_forgotten(id);
+        Ok(Accepted::Done)
+    }
+
+    pub(super) fn append_forgotten(&mut self, id: TransactionId) {
         let record = Record::Forgotten { transaction: id };
         self.append(record, Durability::Forced, Purpose::Nothing);
-        Ok(Accepted::Done)
     }
 
     pub(super) fn resolve_foreign(
