@@ -53,6 +53,9 @@ pub struct Limits {
     pub key_bytes_max: usize,
     /// Ended transactions whose outcome is kept.
     pub outcomes_max: usize,
+    /// Own producers that are to be discarded (R3); from half of it on, those that their clusters no longer
+    /// know are dropped.
+    pub discarded_max: usize,
     /// How long a caller waits for a slot.
     pub enlist_timeout: Duration,
     /// How long after its decision a caller waits at most for the last acknowledgement.
@@ -74,6 +77,7 @@ impl Default for Limits {
             branches_max: 32,
             key_bytes_max: 1024,
             outcomes_max: 100_000,
+            discarded_max: 10_000,
             enlist_timeout: Duration::from_secs(30),
             report_timeout: Duration::from_secs(60),
             slot_idle: Duration::from_secs(600),
@@ -150,6 +154,7 @@ impl Config {
         let positive = [
             ("transactions_max", limits.transactions_max as u64),
             ("branches_max", limits.branches_max as u64),
+            ("discarded_max", limits.discarded_max as u64),
             ("names_per_record", u64::from(limits.names_per_record)),
             ("checkpoint_bytes", limits.checkpoint_bytes),
             ("sweep_interval", micros(limits.sweep_interval)),

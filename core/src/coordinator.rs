@@ -55,6 +55,7 @@ enum Pending {
     EndBranch(BranchAt),
     InquireBranch(BranchAt),
     InspectOwn(BranchAt),
+    InquireDiscarded(ParticipantId, Arc<str>),
     InquireForeign(ParticipantId, Arc<str>, Decision),
     EndForeign(ParticipantId, Arc<str>),
 }
@@ -289,6 +290,9 @@ impl Coordinator {
             }
             (Pending::InspectOwn(at), Response::Inquired(inquiry)) => {
                 self.own_inspected(at, inquiry, now);
+            }
+            (Pending::InquireDiscarded(p, id), Response::Inquired(inquiry)) => {
+                self.discarded_inquired(p, id, &inquiry);
             }
             (Pending::InquireForeign(p, id, decision), Response::Inquired(inquiry)) => {
                 self.foreign_inquired((p, id), decision, &inquiry);

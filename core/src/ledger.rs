@@ -167,6 +167,17 @@ impl Ledger {
                 self.discarded
                     .insert((participant, transactional_id), producer);
             }
+            Record::DiscardGone {
+                participant,
+                transactional_id,
+                producer,
+            } => {
+                let key = (participant, transactional_id);
+                // Discarded again meanwhile, it is another identity's.
+                if self.discarded.get(&key) == Some(&producer) {
+                    self.discarded.remove(&key);
+                }
+            }
             other => self.apply_to_transaction(other)?,
         }
         Ok(())
@@ -246,7 +257,8 @@ impl Ledger {
             | Record::ClusterBound { .. }
             | Record::Names { .. }
             | Record::NamesGone { .. }
-            | Record::Discarded { .. } => {}
+            | Record::Discarded { .. }
+            | Record::DiscardGone { .. } => {}
         }
         Ok(())
     }

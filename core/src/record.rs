@@ -131,6 +131,15 @@ pub enum Record {
         /// The identity that is spent.
         producer: ProducerIdentity,
     },
+    /// The cluster no longer has the spent identity of an own producer: nothing can come of it any more.
+    DiscardGone {
+        /// The participant's name.
+        participant: Arc<str>,
+        /// The producer's transactional.id.
+        transactional_id: Arc<str>,
+        /// The identity that was spent.
+        producer: ProducerIdentity,
+    },
     /// An operator has dealt with a mixed outcome.
     Forgotten {
         /// The global transaction.

@@ -21,6 +21,9 @@ class LimitsConfig(TypedDict, total=False):
     outcomes_max: int
     """Ended transactions whose outcome is kept. Default: 100000."""
 
+    discarded_max: int
+    """Own producers to be discarded that are remembered; those that their clusters no longer know are dropped. Default: 10000."""
+
     enlist_timeout_ms: int
     """How long a caller waits for a slot. Default: 30000."""
 

@@ -51,7 +51,8 @@ impl Admin {
         })
     }
 
-    /// The settings of each topic that differ from the cluster's defaults and are worth copying.
+    /// The settings of each topic that differ from the cluster's defaults and are worth copying; not of
+    /// topics whose settings the principal may not see.
     pub(crate) async fn settings(
         &self,
         topics: &[&str],
@@ -65,7 +66,10 @@ impl Admin {
         let mut settings = BTreeMap::new();
         for (topic, result) in topics.iter().zip(described) {
             let resource = result.map_err(|code| self.failure("describe topic", topic, code))?;
-            settings.insert((*topic).to_owned(), copied(&resource.entries));
+            // rdkafka tells a refusal by nothing but this: every topic has settings.
+            if !resource.entries.is_empty() {
+                settings.insert((*topic).to_owned(), copied(&resource.entries));
+            }
         }
         Ok(settings)
     }
@@ -82,8 +86,15 @@ impl Admin {
     }
 
     async fn create(&self, topic: &SourceTopic) -> Result<(), Failure> {
+        let Some(settings) = &topic.settings else {
+            return Err(Failure::error(format!(
+                "topic {} is missing on participant `{}`, and the source does not show its settings, so \
+                 that it cannot be made alike; allow DescribeConfigs on it at the source, or create it",
+                topic.name, self.participant
+            )));
+        };
         let mut new = NewTopic::new(&topic.name, topic.partitions, CLUSTER_DEFAULT);
-        for (name, value) in &topic.settings {
+        for (name, value) in settings {
             new = new.set(name, value);
         }
         let results = self.client.create_topics([&new], &options()).await;
@@ -96,8 +107,11 @@ impl Admin {
             }
         }
         tracing::info!(
-            participant = self.participant, topic = topic.name, partitions = topic.partitions,
-            settings = ?topic.settings, "created a topic"
+            participant = self.participant,
+            topic = topic.name,
+            partitions = topic.partitions,
+            ?settings,
+            "created a topic"
         );
         Ok(())
     }

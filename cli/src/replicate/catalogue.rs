@@ -126,7 +126,7 @@ async fn describe(
     let described = names.iter().map(|name| SourceTopic {
         name: (*name).to_owned(),
         partitions: topics.get(*name).map_or(0, |topic| topic.partitions),
-        settings: settings.remove(*name).unwrap_or_default(),
+        settings: settings.remove(*name),
     });
     Ok(described.collect())
 }

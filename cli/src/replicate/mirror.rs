@@ -446,6 +446,7 @@ async fn attended<T>(
 ) -> T {
     let since = Instant::now();
     let mut work = pin!(work);
+    let mut warned = false;
     let done = loop {
         tokio::select! {
             biased;
@@ -457,6 +458,9 @@ async fn attended<T>(
         reporter.in_hand(age);
         if age >= STUCK_AFTER {
             let text = format!("what is in hand has been under way for {} s", age.as_secs());
+            if !std::mem::replace(&mut warned, true) {
+                tracing::warn!("{text}; it goes on, and /health tells for how long");
+            }
             reporter.health().degrade(WORK, text);
         }
     };

@@ -10,8 +10,8 @@ pub(crate) struct SourceTopic {
     pub(crate) name: String,
     /// How many partitions it has.
     pub(crate) partitions: i32,
-    /// Its settings that differ from the cluster's defaults.
-    pub(crate) settings: BTreeMap<String, String>,
+    /// Its settings that differ from the cluster's defaults; `None` where the cluster does not show them.
+    pub(crate) settings: Option<BTreeMap<String, String>>,
 }
 
 /// What a destination may have changed for it.
@@ -127,7 +127,7 @@ mod tests {
         SourceTopic {
             name: name.to_owned(),
             partitions,
-            settings,
+            settings: Some(settings),
         }
     }
 

@@ -4,3 +4,4 @@ mod check;
 mod foreign;
 mod hand;
 mod inspect;
+mod moved;

@@ -72,6 +72,29 @@ impl Place {
         fs::write(path, text).unwrap();
     }
 
+    /// Replaces a piece of the configuration.
+    pub fn rewrite(&self, from: &str, to: &str) {
+        let path = self.dir.join("gtc.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "no {from} in the configuration");
+        fs::write(path, text.replace(from, to)).unwrap();
+    }
+
+    /// Moves the log to another directory, and the configuration with it.
+    pub fn move_log(&self) {
+        let moved = self.dir.join("moved");
+        fs::create_dir(&moved).unwrap();
+        // Not renamed: that keeps the directory's identity, as a move to another disk does not.
+        for entry in fs::read_dir(self.dir.join("log")).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                fs::copy(entry.path(), moved.join(entry.file_name())).unwrap();
+            }
+        }
+        fs::remove_dir_all(self.dir.join("log")).unwrap();
+        self.rewrite("log = \"log\"", "log = \"moved\"");
+    }
+
     /// Takes the log away, as a dead disk does.
     pub fn lose_log(&self) {
         fs::rename(self.dir.join("log"), self.dir.join("lost")).unwrap();

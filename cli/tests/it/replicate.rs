@@ -6,4 +6,5 @@ mod loops;
 mod loss;
 mod refused;
 mod restart;
+mod secure;
 mod topics;

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::journal::Purpose;
 use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State, Transaction};
@@ -19,6 +20,9 @@ use crate::record::Record;
 use crate::request::Accepted;
 use crate::time::Now;
 use crate::timers::Timer;
+
+/// How many discarded own producers a sweep asks about.
+const ASKED_IN_A_SWEEP: usize = 64;
 
 impl Coordinator {
     pub(super) fn enlist_own(
@@ -62,6 +66,12 @@ impl Coordinator {
         if index >= branches_max {
             return Err(Refusal::Limit("branches_max", branches_max as u64));
         }
+        let discarded_max = self.config.limits.discarded_max;
+        if self.ledger.discarded.len() >= discarded_max {
+            // It might have to be discarded as well, and that could not be remembered.
+            return Err(Refusal::Limit("discarded_max", discarded_max as u64));
+        }
+        let transaction = self.active(id)?;
         transaction.branches.push(Branch {
             participant: Some(p),
             name,
@@ -284,6 +294,56 @@ impl Coordinator {
         }
     }
 
+    /// Asks about some of the own producers that are to be discarded, in turn: what the cluster no longer has
+    /// under that identity need not be remembered. It keeps an unused id for seven days.
+    pub(super) fn ask_about_discarded(&mut self, p: ParticipantId) {
+        if self.ledger.discarded.len() < self.config.limits.discarded_max.div_ceil(2) {
+            return;
+        }
+        let participant = self.participant_mut(p);
+        let (name, last) = (participant.name.clone(), participant.asked_about.clone());
+        let of_it = self.ledger.discarded.keys().filter(|(of, _)| *of == name);
+        let ids = of_it.map(|(_, id)| id.clone());
+        let after = ids.filter(|id| last.as_ref().is_none_or(|last| id > last));
+        let next: Vec<Arc<str>> = after.take(ASKED_IN_A_SWEEP).collect();
+        // At the end it begins anew with the next sweep.
+        self.participant_mut(p).asked_about = next.last().cloned();
+        for transactional_id in next {
+            let action = Action::Inquire {
+                participant: p,
+                transactional_id: transactional_id.clone(),
+            };
+            self.act(action, Pending::InquireDiscarded(p, transactional_id));
+        }
+    }
+
+    pub(super) fn discarded_inquired(
+        &mut self,
+        p: ParticipantId,
+        transactional_id: Arc<str>,
+        inquiry: &Inquiry,
+    ) {
+        let participant = self.participant_mut(p).name.clone();
+        let key = (participant.clone(), transactional_id.clone());
+        let Some(producer) = self.ledger.discarded.get(&key).copied() else {
+            return;
+        };
+        // An id never gets an earlier identity again: whoever comes with it is fenced by the broker.
+        let is_gone = match inquiry {
+            Inquiry::NotFound => true,
+            Inquiry::Described(found) => found.producer != producer,
+            Inquiry::Refused(_) | Inquiry::NoAnswer(_) => false,
+        };
+        if is_gone {
+            let record = Record::DiscardGone {
+                participant,
+                transactional_id,
+                producer,
+            };
+            self.append(record, Durability::Lazy, Purpose::Nothing);
+        }
+    }
+
     pub(super) fn settle(
         &mut self,
         p: ParticipantId,
@@ -299,7 +359,7 @@ impl Coordinator {
             return Err(Refusal::Limit("transactions_max", settling_max as u64));
         }
         // An undecided branch of a producer that restarts can never be voted for.
-        let undecided: alloc::vec::Vec<TransactionId> = self
+        let undecided: Vec<TransactionId> = self
             .transactions
             .iter()
             .filter(|(_, t)| matches!(t.state, State::Active(_) | State::Preparing(_)))

@@ -222,6 +222,8 @@ pub(super) struct Participant {
     pub(super) unfenced: bool,
     /// Why it takes no branches, although what is open there can be ended.
     pub(super) objection: Option<String>,
+    /// The discarded own producer that was asked about last.
+    pub(super) asked_about: Option<Arc<str>>,
     /// Branches that wait for `listed`.
     pub(super) blocked: Vec<BranchAt>,
     pub(super) transaction_version: i16,
@@ -245,6 +247,7 @@ impl Participant {
             fencing: 0,
             unfenced: false,
             objection: None,
+            asked_about: None,
             blocked: Vec::new(),
             transaction_version: 0,
         }

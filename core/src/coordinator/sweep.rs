@@ -101,6 +101,7 @@ impl Coordinator {
         self.set_status(p, status);
         self.note_foreign(p, listing);
         self.drop_expired_names(p, listing, now);
+        self.ask_about_discarded(p);
         let orphans = self.orphans(listing);
         let participant = self.participant_mut(p);
         participant.fencing = orphans.len();

@@ -5,8 +5,11 @@ use core::time::Duration;
 use super::*;
 use crate::config::{Backoff, Limits, ParticipantConfig};
 use crate::event::ParticipantStatus;
-use crate::evidence::{BrokerState, EndAnswer, ListedTransaction, Listing};
-use crate::identity::LogId;
+use crate::evidence::{
+    BrokerState, EndAnswer, Inquiry, ListedTransaction, Listing, TransactionDescription,
+};
+use crate::identity::{LogId, ProducerIdentity, VersionClass};
+use crate::record::Record;
 use crate::response::ConnectReport;
 
 fn participant(name: &str) -> ParticipantConfig {
@@ -74,7 +77,7 @@ fn numbers_that_cannot_work_are_refused() {
 #[test]
 fn a_log_without_an_incarnation_left_is_refused() {
     let mut ledger = Ledger::new();
-    let last = crate::Record::Started {
+    let last = Record::Started {
         incarnation: Incarnation(u32::MAX),
         unix_ms: 0,
     };
@@ -208,6 +211,14 @@ fn unknown_and_late_responses_are_counted_and_ignored() {
 
 /// Answers everything as sound clusters would, and returns the events.
 fn settle(coordinator: &mut Coordinator, cluster_id: &str) -> Vec<Event> {
+    settle_with(coordinator, cluster_id, &|_| Inquiry::NotFound)
+}
+
+fn settle_with(
+    coordinator: &mut Coordinator,
+    cluster_id: &str,
+    inquire: &dyn Fn(&str) -> Inquiry,
+) -> Vec<Event> {
     let mut events = Vec::new();
     let mut probes = BTreeMap::new();
     loop {
@@ -243,6 +254,9 @@ fn settle(coordinator: &mut Coordinator, cluster_id: &str) -> Vec<Event> {
                 complete: true,
                 detail: None,
             }),
+            Action::Inquire {
+                transactional_id, ..
+            } => Response::Inquired(inquire(&transactional_id)),
             // The slot stays on its way, so that enlistments wait.
             Action::OpenSlot { .. } => continue,
             other => panic!("{other:?}"),
@@ -390,4 +404,77 @@ fn a_participant_whose_driver_broke_is_stopped_and_says_so() {
         coordinator.handle_request(enlist, Now::default()),
         Err(expected)
     );
+}
+
+/// What is remembered of own producers is bounded, and shrinks as their clusters forget them.
+#[test]
+fn discarded_own_producers_are_forgotten_with_their_identity() {
+    let producer = |producer_id| ProducerIdentity {
+        producer_id,
+        epoch: 0,
+    };
+    let mut ledger = Ledger::new();
+    for (number, id) in ["gone", "kept", "new"].into_iter().enumerate() {
+        let discarded = Record::Discarded {
+            participant: "eu".into(),
+            transactional_id: id.into(),
+            producer: producer(number as i64),
+        };
+        ledger.apply(discarded).expect("in order");
+    }
+    let mut config = config();
+    config.limits.discarded_max = 3;
+    let mut coordinator = Coordinator::new(config, ledger, Now::default()).expect("valid");
+    let inquire = |id: &str| match id {
+        "gone" => Inquiry::NotFound,
+        // Initialised again since: whoever still has the old identity is fenced.
+        "new" => described(producer(9)),
+        _ => described(producer(1)),
+    };
+    settle_with(&mut coordinator, "cluster", &inquire);
+    let left: Vec<_> = coordinator.ledger.discarded.keys().collect();
+    assert_eq!(left, [&("eu".into(), "kept".into())]);
+    let replayed = replay(&coordinator);
+    assert_eq!(replayed.discarded, coordinator.ledger.discarded);
+}
+
+#[test]
+fn an_own_producer_that_could_not_be_remembered_is_refused() {
+    let mut coordinator = verified();
+    coordinator.config.limits.discarded_max = 1;
+    let discarded = Record::Discarded {
+        participant: "eu".into(),
+        transactional_id: "old".into(),
+        producer: ProducerIdentity {
+            producer_id: 1,
+            epoch: 0,
+        },
+    };
+    coordinator.ledger.apply(discarded).expect("in order");
+    let request = Request::EnlistOwn {
+        transaction: begin(&mut coordinator, None).expect("running"),
+        participant: EU,
+        transactional_id: "mine".into(),
+        version_class: VersionClass::V1,
+    };
+    let answer = coordinator.handle_request(request, Now::default());
+    assert_eq!(answer, Err(Refusal::Limit("discarded_max", 1)));
+}
+
+fn described(producer: ProducerIdentity) -> Inquiry {
+    Inquiry::Described(TransactionDescription {
+        state: BrokerState::CompleteAbort,
+        producer,
+        start_time_ms: 1,
+        timeout_ms: 60_000,
+    })
+}
+
+/// What a start would read from a checkpoint.
+fn replay(coordinator: &Coordinator) -> Ledger {
+    let mut replayed = Ledger::new();
+    for record in coordinator.ledger.snapshot(coordinator.rules) {
+        replayed.apply(record).expect("in order");
+    }
+    replayed
 }

@@ -25,6 +25,7 @@ mod kind {
     pub(super) const COMPLETED: u8 = 9;
     pub(super) const DISCARDED: u8 = 10;
     pub(super) const FORGOTTEN: u8 = 11;
+    pub(super) const DISCARD_GONE: u8 = 12;
 }
 
 pub(super) fn encode(record: &Record) -> Vec<u8> {
@@ -82,6 +83,16 @@ fn fields(record: &Record, out: &mut Writer) {
             producer,
         } => {
             out.u8(kind::DISCARDED);
+            out.bytes(participant.as_bytes());
+            out.bytes(transactional_id.as_bytes());
+            out.producer(*producer);
+        }
+        Record::DiscardGone {
+            participant,
+            transactional_id,
+            producer,
+        } => {
+            out.u8(kind::DISCARD_GONE);
             out.bytes(participant.as_bytes());
             out.bytes(transactional_id.as_bytes());
             out.producer(*producer);
@@ -165,7 +176,8 @@ fn transaction_fields(record: &Record, out: &mut Writer) {
         | Record::ClusterBound { .. }
         | Record::Names { .. }
         | Record::NamesGone { .. }
-        | Record::Discarded { .. } => {}
+        | Record::Discarded { .. }
+        | Record::DiscardGone { .. } => {}
     }
 }
 
@@ -216,6 +228,11 @@ fn read_fields(kind: u8, from: &mut Reader<'_>) -> Result<Record, RecordError> {
             participant: from.text("participant")?,
         },
         kind::DISCARDED => Record::Discarded {
+            participant: from.text("participant")?,
+            transactional_id: from.text("transactional_id")?,
+            producer: from.producer()?,
+        },
+        kind::DISCARD_GONE => Record::DiscardGone {
             participant: from.text("participant")?,
             transactional_id: from.text("transactional_id")?,
             producer: from.producer()?,

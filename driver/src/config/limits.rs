@@ -38,6 +38,8 @@ limits! {
     branches_max = 32, "Branches of one transaction.";
     key_bytes_max = 1024, "Bytes of an application's key.";
     outcomes_max = 100_000, "Ended transactions whose outcome is kept.";
+    discarded_max = 10_000,
+        "Own producers to be discarded that are remembered; those that their clusters no longer know are dropped.";
     enlist_timeout_ms = 30_000, "How long a caller waits for a slot.";
     report_timeout_ms = 60_000,
         "How long after its decision a caller waits for the last acknowledgement.";
@@ -65,6 +67,7 @@ impl Limits {
             branches_max: count(self.branches_max),
             key_bytes_max: count(self.key_bytes_max),
             outcomes_max: count(self.outcomes_max),
+            discarded_max: count(self.discarded_max),
             enlist_timeout: Duration::from_millis(self.enlist_timeout_ms),
             report_timeout: Duration::from_millis(self.report_timeout_ms),
             slot_idle: Duration::from_millis(self.slot_idle_ms),

@@ -92,7 +92,15 @@ fn log_wide() -> impl Strategy<Value = Record> {
                 producer,
             }
         });
-    prop_oneof![started, bound, names, gone, discarded]
+    let discard_gone =
+        (text(), text(), producer()).prop_map(|(participant, transactional_id, producer)| {
+            Record::DiscardGone {
+                participant,
+                transactional_id,
+                producer,
+            }
+        });
+    prop_oneof![started, bound, names, gone, discarded, discard_gone]
 }
 
 fn of_a_transaction() -> impl Strategy<Value = Record> {

@@ -1,0 +1,31 @@
+//! A log that was moved to another directory is refused until an operator adopts it (R13).
+
+use gtc_clusters::shared;
+
+use crate::kafka::{await_rows, create_topic, numbered, produce};
+use crate::program::Place;
+
+#[test]
+fn a_moved_log_is_taken_over_only_where_it_is_adopted() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("moved", &[("a", a), ("b", b)]);
+    create_topic(a, "moved", 1, &[]);
+    produce(a, "moved", &numbered(0..10, 1));
+    let command = "replicate --from a --to b --topic moved --until-end";
+    place.run(command).expect(0);
+    place.move_log();
+    for refused in ["recover", command] {
+        let told = place.run(refused).expect(1).stderr;
+        for part in ["another directory", "--adopt"] {
+            assert!(told.contains(part), "{refused}: no {part} in {told}");
+        }
+    }
+    // Reading needs no ownership.
+    assert_eq!(place.run("list").expect(0).stdout, "nothing is open\n");
+    place.run("recover --adopt").expect(0);
+    produce(a, "moved", &numbered(10..20, 1));
+    place.run(command).expect(0);
+    assert_eq!(await_rows(b, "moved", 20).len(), 20);
+}

@@ -1,0 +1,199 @@
+//! The program on clusters with TLS and SASL.
+
+use gtc_clusters::{Acl, Cluster, ClusterOptions, Operation, Resource, Security, shared};
+
+use crate::kafka::{await_rows, create_topic, end, numbered, partitions_of, produce};
+use crate::program::Place;
+
+/// Nothing that is printed may hold it.
+const WRONG: &str = "planted-7f3a-wrong";
+
+#[test]
+fn a_secured_pair_is_checked_and_mirrored_and_a_wrong_password_is_said_to_be_that() {
+    let [a, b] = shared::secure(2).unwrap()[..] else {
+        unreachable!()
+    };
+    for (cluster, where_) in [(a, "source"), (b, "destination")] {
+        let rights: Vec<Acl> = documented("secure")
+            .into_iter()
+            .filter(|right| right.on(where_))
+            .map(|right| right.acl)
+            .collect();
+        cluster.add_acls(&rights).unwrap();
+    }
+    let place = Place::new("secure", &[("a", a), ("b", b)]);
+    create_topic(a, "secure", 1, &[]);
+    produce(a, "secure", &numbered(0..10, 1));
+    let checked = place.run("check --json").code;
+    let command = "replicate --from a --to b --topic secure --until-end";
+    let mirrored = place.run(command);
+    assert_eq!(
+        (checked, mirrored.code),
+        (Some(0), Some(0)),
+        "{}",
+        mirrored.stderr
+    );
+    assert_eq!(await_rows(b, "secure", 10).len(), 10);
+
+    let right = b.client_properties()["sasl.password"].clone();
+    place.rewrite(&format!("{right:?}"), &format!("{WRONG:?}"));
+    let findings = place.run("check --json").expect(1);
+    let judged = findings.json().remove(0);
+    let judged = judged.as_array().unwrap().iter();
+    let failed: Vec<_> = judged
+        .filter(|finding| finding["level"] == "fail")
+        .collect();
+    assert!(
+        !failed.is_empty()
+            && failed
+                .iter()
+                .all(|found| found["check"] == "authentication"),
+        "{failed:?}"
+    );
+    let refused = place.run(command).expect(1);
+    for part in ["SASL", "sasl.password"] {
+        assert!(
+            refused.stderr.contains(part),
+            "no {part} in {}",
+            refused.stderr
+        );
+    }
+    for shown in [&findings, &refused] {
+        let shown = format!("{}{}", shown.stdout, shown.stderr);
+        assert!(!shown.contains(WRONG), "{shown}");
+    }
+}
+
+/// A row of docs/acls.md for one job, whose topic and coordinator are called `name`.
+struct Right {
+    place: String,
+    text: String,
+    acl: Acl,
+}
+
+impl Right {
+    fn on(&self, place: &str) -> bool {
+        self.place == "every participant" || self.place == place
+    }
+}
+
+fn documented(name: &str) -> Vec<Right> {
+    let rows = include_str!("../../../../docs/acls.md").lines();
+    let rows = rows.filter(|line| line.starts_with("| ") && !line.starts_with("| where"));
+    rows.map(|line| right(line, name)).collect()
+}
+
+fn right(line: &str, name: &str) -> Right {
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let [place, resource, pattern, of, operation, _] = cells[..] else {
+        panic!("no right: {line}")
+    };
+    let resource_kind = match resource {
+        "Topic" => Resource::Topic,
+        "Group" => Resource::Group,
+        "Cluster" => Resource::Cluster,
+        "TransactionalId" => Resource::TransactionalId,
+        _ => panic!("no resource: {line}"),
+    };
+    let may = match operation {
+        "Read" => Operation::Read,
+        "Write" => Operation::Write,
+        "Create" => Operation::Create,
+        "Describe" => Operation::Describe,
+        "DescribeConfigs" => Operation::DescribeConfigs,
+        _ => panic!("no operation: {line}"),
+    };
+    let of = of
+        .trim_matches('`')
+        .replace("<coordinator>", name)
+        .replace("<group>", &format!("gtc-{name}"))
+        .replace("<topic>", name);
+    let acl = match pattern {
+        "literal" => Acl::literal(resource_kind, of, may),
+        _ => Acl::prefixed(resource_kind, of, may),
+    };
+    Right {
+        place: place.to_owned(),
+        text: format!("{resource} {operation}"),
+        acl,
+    }
+}
+
+/// What a mirror does without a right.
+#[derive(Clone, Copy)]
+enum Without {
+    Ends(i32, &'static str),
+    /// It goes on trying, and tells this.
+    Tells(&'static str),
+}
+
+fn without(right: &str) -> Without {
+    match right {
+        "Cluster DescribeConfigs" => Without::Ends(0, ""),
+        "TransactionalId Write" => Without::Tells("Kafka error 53"),
+        "Group Read" => Without::Tells("GroupAuthorizationFailed"),
+        "Topic Read" => Without::Ends(2, "has no topic"),
+        "Topic DescribeConfigs" => Without::Ends(1, "allow DescribeConfigs on it at the source"),
+        "Topic Write" => Without::Ends(2, "the cluster does not show it"),
+        "Topic Create" => Without::Ends(1, "TopicAuthorizationFailed"),
+        _ => panic!("docs/acls.md says nothing of a mirror without {right}"),
+    }
+}
+
+/// Each right of docs/acls.md is left out once, with all others given.
+#[test]
+fn no_right_of_the_documentation_is_there_for_nothing() {
+    let secure = |name: &str| ClusterOptions::new(name).security(Security::Secure);
+    let clusters = Cluster::start_all(["acls-a", "acls-b"].map(secure)).unwrap();
+    let [a, b] = &clusters[..] else {
+        unreachable!()
+    };
+    let rights = documented("x");
+    let is_shared = |right: &Right| right.text == "Cluster DescribeConfigs";
+    // The right on the cluster is not one of a job: it is left out first, and then given for all.
+    let shared = rights.iter().position(is_shared).unwrap();
+    let others = (0..rights.len()).filter(|index| *index != shared);
+    for index in std::iter::once(shared).chain(others) {
+        for place in ["source", "destination"] {
+            if rights[index].on(place) && !(index == shared && place == "destination") {
+                leave_out((index, place, index == shared), a, b);
+            }
+        }
+    }
+}
+
+fn leave_out((index, place, everywhere): (usize, &str, bool), a: &Cluster, b: &Cluster) {
+    let name = format!("acl-{place}-{index}-x");
+    create_topic(a, &name, 1, &[]);
+    produce(a, &name, &numbered(0..10, 1));
+    for (at, cluster) in [("source", a), ("destination", b)] {
+        let given = documented(&name).into_iter().enumerate();
+        let given = given
+            .filter(|(n, right)| right.on(at) && !(*n == index && (everywhere || at == place)));
+        let given: Vec<Acl> = given.map(|(_, right)| right.acl).collect();
+        cluster.add_acls(&given).unwrap();
+    }
+    let job = Place::new(&name, &[("a", a), ("b", b)]);
+    let mut running = job.start(&format!(
+        "replicate --from a --to b --topic {name} --until-end"
+    ));
+    match without(&documented(&name)[index].text) {
+        Without::Ends(code, told) => {
+            let ended = running.await_end().expect(code);
+            assert!(
+                ended.stderr.contains(told),
+                "{name}: no {told} in {}",
+                ended.stderr
+            );
+        }
+        Without::Tells(told) => {
+            running.await_stderr(told);
+            running.kill();
+            let shown = partitions_of(b, &name) > 0;
+            assert!(
+                !shown || end(b, &name, 0) == 0,
+                "{name}: something was mirrored"
+            );
+        }
+    }
+}
