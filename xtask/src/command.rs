@@ -1,8 +1,9 @@
 //! Calling other programs, step by step.
 
 use std::fmt;
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 /// Why xtask ends without success.
@@ -114,11 +115,35 @@ impl Step {
             .get_args()
             .map(|argument| argument.to_string_lossy())
             .collect();
-        format!("{}: `cargo {}`", self.name, arguments.join(" "))
+        let program = Path::new(self.command.get_program());
+        let program = program.file_name().unwrap_or_default().to_string_lossy();
+        format!("{}: `{program} {}`", self.name, arguments.join(" "))
     }
 }
 
 /// Says how long a step took.
 pub(crate) fn report(name: &str, start: Instant) {
     eprintln!("xtask: {name} took {:.1} s", start.elapsed().as_secs_f64());
+}
+
+/// Runs a program, shows its output, and reads it line by line: test programs of many kinds say
+/// there how many passed.
+pub(crate) fn run_reading(
+    name: &str,
+    mut command: Command,
+    mut read: impl FnMut(&str),
+) -> Result<ExitStatus, Failure> {
+    let failed = |cause: std::io::Error| Failure::new(format!("{name}: {cause}"));
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    if let Some(output) = child.stdout.take() {
+        let mut reader = BufReader::new(output);
+        let mut line = Vec::new();
+        // Bytes, as a test may print what is no UTF-8.
+        while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+            std::io::stdout().write_all(&line).map_err(failed)?;
+            read(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    }
+    child.wait().map_err(failed)
 }

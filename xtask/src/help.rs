@@ -8,6 +8,7 @@ cargo xtask: the one door
   verify                       format, clippy, documentation, tests of the house; never writes
   fix                          repairs what can be repaired: clippy --fix, format
   generate                     error kinds and configuration keys for every language
+  languages [NAME...]          builds, installs and tests the packages: python
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
@@ -23,6 +24,7 @@ pub(crate) fn of(command: &str) -> Option<&'static str> {
         "verify" => VERIFY,
         "fix" => FIX,
         "generate" => GENERATE,
+        "languages" => LANGUAGES,
         "clusters" => CLUSTERS,
         "bench" => BENCH,
         "chaos" => CHAOS,
@@ -44,8 +46,9 @@ const TEST: &str = "\
 cargo xtask test [ARGS]
 
 Checks the prerequisites, does what `verify` does, then runs the tests of the whole workspace,
-many of them on real brokers, and says how long each step took. The last line is the sum over all
-test programs. ARGS go to `cargo test`, such as `-p gtc` or the name of a test.";
+many of them on real brokers, then does what `languages` does, and says how long each step took. The
+last line is the sum over all test programs. ARGS go to `cargo test`, such as `-p gtc` or the name of
+a test; with them the languages are left out.";
 
 const VERIFY: &str = "\
 cargo xtask verify
@@ -66,6 +69,12 @@ cargo xtask generate
 Writes error kinds, retry advice and configuration keys from the tables of the driver into the
 sources of each language, and names the verbs whose words a documentation lacks. `verify` and the
 tests fail where a file is stale.";
+
+const LANGUAGES: &str = "\
+cargo xtask languages [NAME...]
+
+Builds the packages for other languages, installs each as its users would, checks its types and
+runs its tests on two real clusters that it starts. Names: python; all if none is given.";
 
 const CLUSTERS: &str = "\
 cargo xtask clusters up [N]   start N clusters of one node each (2 if not said), and keep them

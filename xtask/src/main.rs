@@ -5,6 +5,7 @@
 mod clusters;
 mod command;
 mod help;
+mod languages;
 mod prerequisites;
 mod test_run;
 
@@ -63,6 +64,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "fix" => refuse_arguments(name, rest).and_then(|()| fix()),
         "generate" => refuse_arguments(name, rest).and_then(|()| generate()),
         "clusters" => clusters::run(rest),
+        "languages" => languages::run(rest),
         "sim" => sim(rest),
         "chaos" => chaos(rest),
         _ => bench(rest),

@@ -11,6 +11,8 @@ pub(crate) enum Need {
     Build,
     /// Running Kafka brokers.
     Clusters,
+    /// The Python package.
+    Python,
 }
 
 struct Prerequisite {
@@ -67,6 +69,15 @@ const ALL: &[Prerequisite] = &[
         name: "the program openssl",
         package: "openssl",
         is_present: || runs("openssl", &["version"]),
+    },
+    Prerequisite {
+        need: Need::Python,
+        name: "Python, 3.9 or newer, with venv",
+        package: "python3-venv",
+        is_present: || {
+            let check = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))";
+            runs("python3", &["-c", check])
+        },
     },
 ];
 

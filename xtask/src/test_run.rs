@@ -1,29 +1,38 @@
 //! `cargo xtask test`: everything, with one closing line.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::ops::AddAssign;
 use std::time::Instant;
 
-use crate::command::{Failure, cargo, report};
+use crate::command::{Failure, cargo, report, run_reading};
+use crate::languages;
 use crate::prerequisites::{Need, require, require_lints};
 
 /// Checks, then runs the tests of the workspace, and ends with the sum.
 pub(crate) fn test(arguments: &[String]) -> Result<(), Failure> {
     let start = Instant::now();
-    require(&[Need::Build, Need::Clusters])?;
+    let whole = arguments.is_empty();
+    let mut needs = vec![Need::Build, Need::Clusters];
+    needs.extend(languages::needs().filter(|_| whole));
+    require(&needs)?;
     require_lints()?;
     report("prerequisites", start);
     crate::check()?;
     let start_of_tests = Instant::now();
-    let (sum, succeeded) = run_tests(arguments)?;
+    let (mut sum, succeeded) = run_tests(arguments)?;
     report("tests", start_of_tests);
+    let languages = match whole {
+        true => languages::test(&[]),
+        false => Ok(Sum::default()),
+    };
+    let languages = languages.map(|tested| sum += tested);
     report("all", start);
     let failure = match sum {
-        _ if !succeeded => Some("cargo test failed: see above"),
-        Sum { passed: 0, .. } => Some("no test ran: see the arguments"),
-        _ => None,
+        _ if !succeeded => Some("cargo test failed: see above".to_owned()),
+        Sum { passed: 0, .. } => Some("no test ran: see the arguments".to_owned()),
+        Sum { failed: 1.., .. } => Some("a language's tests failed: see above".to_owned()),
+        _ => languages.err().map(|failure| failure.to_string()),
     };
-    if let Some(cause) = failure {
+    if let Some(cause) = &failure {
         eprintln!("xtask: {cause}");
     }
     // The last line, whatever came of it: machines look for it there.
@@ -40,32 +49,24 @@ fn run_tests(arguments: &[String]) -> Result<(Sum, bool), Failure> {
     {
         command.args(["--workspace", "--all-features"]);
     }
-    let failed = |cause: std::io::Error| Failure::new(format!("cargo test: {cause}"));
-    let mut child = command
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
+    command.args(arguments);
     let mut sum = Sum::default();
-    if let Some(output) = child.stdout.take() {
-        let mut reader = BufReader::new(output);
-        let mut line = Vec::new();
-        // Bytes, as a test may print what is no UTF-8.
-        while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-            std::io::stdout().write_all(&line).map_err(failed)?;
-            sum.add(&String::from_utf8_lossy(&line));
-            line.clear();
-        }
-    }
-    let status = child.wait().map_err(failed)?;
+    let status = run_reading("cargo test", command, |line| sum.add(line))?;
     Ok((sum, status.success()))
 }
 
 /// Over all test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Sum {
-    passed: u64,
-    failed: u64,
+pub(crate) struct Sum {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl AddAssign for Sum {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
 }
 
 impl Sum {

@@ -15,8 +15,17 @@ pub(crate) const PYTHON: Language = Language {
             ("python/gtc/_config.py", config()),
         ]
     },
-    documented: &[],
+    documented: &[
+        ("python/gtc/_sync.py", &OBJECTS),
+        (
+            "python/gtc/_aio.py",
+            &["coordinator", "transaction", "consumer"],
+        ),
+        ("bindings/python/src/consumer.rs", &["batch"]),
+    ],
 };
+
+const OBJECTS: [&str; 4] = ["coordinator", "transaction", "consumer", "own_branch"];
 
 fn errors() -> String {
     let mut text = format!("# {NOTE}\n\"\"\"One class for each kind of error.\"\"\"\n\n");

@@ -10,7 +10,7 @@ use gtc_core::{Counters, Decision, KnownOutcome, TransactionId};
 
 use super::consumer::{self, Consumer};
 use super::pending::{Abandoned, Pending};
-use super::runtime::{guard, is_forked};
+use super::runtime::{guard, is_forked, runtime};
 use super::transaction::Transaction;
 use super::verbs::meaning;
 use crate::check::{self, CheckOptions, Finding};
@@ -348,6 +348,8 @@ impl Shared {
     }
 
     fn driver(&self, operation: &'static str) -> Result<&DriverCoordinator, Error> {
+        // In a forked child it would step, and nothing would come of it.
+        runtime()?;
         let closed = self.closed.load(Ordering::SeqCst);
         let driver = self.driver.as_ref().filter(|_| !closed);
         driver.ok_or_else(|| {

@@ -1,0 +1,83 @@
+"""A producer of the application's own votes by its deliveries."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from confluent_kafka import Producer
+
+import gtc
+from conftest import PATIENCE_S, World
+
+
+def producer(world: World, transactional_id: str) -> Producer:
+    settings = {
+        "bootstrap.servers": world.clusters["eu"],
+        "transactional.id": transactional_id,
+        "message.timeout.ms": 10_000,
+    }
+    made = Producer(settings)
+    made.init_transactions(PATIENCE_S)
+    return made
+
+
+def test_counted_deliveries_commit_and_the_producer_goes_on(world: World) -> None:
+    topic = world.topic()
+    with gtc.Coordinator.open(world.config()) as coordinator:
+        coordinator.settle("eu", world.name)
+        own = producer(world, world.name)
+        for value in (b"first", b"second"):
+            txn = coordinator.begin()
+            branch = txn.enlist("eu", world.name)
+            own.begin_transaction()
+            own.produce(topic, value, on_delivery=branch.counting())
+            own.flush(PATIENCE_S)
+            txn.send("us", topic, value)
+            txn.commit()
+            own.commit_transaction(PATIENCE_S)
+            if branch.finished() == "discard":
+                own = producer(world, world.name)
+        assert coordinator.in_doubt() == []
+    assert world.committed("eu", topic) == world.committed("us", topic) == [b"first", b"second"]
+
+
+def test_a_failed_delivery_and_silence_are_a_no(world: World) -> None:
+    topic = world.topic()
+    with gtc.Coordinator.open(world.config()) as coordinator:
+        for number, tell in enumerate((True, False)):
+            own = producer(world, f"{world.name}-{number}")
+            txn = coordinator.begin()
+            branch = txn.enlist("eu", f"{world.name}-{number}", "v1")
+            own.begin_transaction()
+            own.produce(topic, b"value")
+            own.flush(PATIENCE_S)
+            if tell:
+                branch.state_failed("the application saw an error")
+            txn.send("us", topic, b"value")
+            with pytest.raises(gtc.AbortedError):
+                txn.commit()
+            own.abort_transaction(PATIENCE_S)
+    assert world.committed("eu", topic) == world.committed("us", topic) == []
+
+
+def test_stated_deliveries_commit_with_asyncio(world: World) -> None:
+    topic = world.topic()
+
+    async def run() -> None:
+        async with await gtc.AsyncCoordinator.open(world.config()) as coordinator:
+            await coordinator.settle("eu", world.name)
+            own = producer(world, world.name)
+            txn = coordinator.begin()
+            branch = await txn.enlist("eu", world.name)
+            own.begin_transaction()
+            own.produce(topic, b"value")
+            assert own.flush(PATIENCE_S) == 0
+            branch.state_delivered()
+            await txn.send("us", topic, b"value")
+            await txn.commit()
+            own.commit_transaction(PATIENCE_S)
+            assert await branch.finished() in ("reuse", "discard")
+
+    asyncio.run(run())
+    assert world.committed("eu", topic) == world.committed("us", topic) == [b"value"]
