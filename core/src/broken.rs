@@ -77,6 +77,7 @@ rules! {
     R12Listed "r12-listed" "open transactions of another log are not reported",
     R13Forced "r13-forced" "work begins before the incarnation is durable",
     R13Stale "r13-stale" "a log that does not know a listed name of its own is not refused",
+    R13Look "r13-look" "a start initialises its probe before it has looked for names that its log never made",
     R14Deadline "r14-deadline" "a commit is decided although a branch may have timed out",
     R14Instant "r14-instant" "the deadline is counted from the vote instead of the first write",
     R14Ongoing "r14-ongoing" "an own producer is enlisted although its transaction is already open",

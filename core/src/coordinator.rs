@@ -45,6 +45,7 @@ enum Pending {
     Append(ActionId),
     Checkpoint,
     Connect(ParticipantId),
+    Look(ParticipantId),
     Probe(ParticipantId),
     List(ParticipantId),
     FenceOrphan(ParticipantId),
@@ -248,7 +249,7 @@ impl Coordinator {
     fn dispatch_response(&mut self, pending: Pending, response: Response, now: Now) {
         match (pending, response) {
             // A stopped participant is not worked on: nothing is initialised there any more (R7).
-            (Pending::Connect(p) | Pending::Probe(p) | Pending::List(p), _)
+            (Pending::Connect(p) | Pending::Look(p) | Pending::Probe(p) | Pending::List(p), _)
                 if self.participant_mut(p).is_stopped() => {}
             (Pending::Append(id), Response::Appended) => self.appended(id, now),
             (Pending::Append(id), Response::AppendFailed(failure)) => {
@@ -260,6 +261,7 @@ impl Coordinator {
             }
             (Pending::Connect(p), Response::Connected(report)) => self.connected(p, report, now),
             (Pending::Connect(p), Response::ConnectFailed(why)) => self.cycle_failed(p, why, now),
+            (Pending::Look(p), Response::Listed(listing)) => self.looked(p, &listing, now),
             (Pending::Probe(p), Response::Ended(answer)) => self.probed(p, answer, now),
             (Pending::List(p), Response::Listed(listing)) => self.listed(p, &listing, now),
             (Pending::FenceOrphan(p), Response::Ended(answer)) => {

@@ -348,12 +348,18 @@ impl Ending {
             (Decision::Commit, Standing::Other) => {
                 Verdict::Heuristic(HeuristicKind::Hazard, detail.to_string())
             }
-            (Decision::Abort, Standing::Committed) if self.ground != Ground::Presumed => {
+            (Decision::Abort, Standing::Committed) if self.names_one_transaction() => {
                 Verdict::Heuristic(HeuristicKind::Committed, detail.to_string())
             }
-            // Nothing of this branch is open any more, and nothing promised that it would commit.
+            // Nothing of this branch is open any more, and what is shown may be the transaction before it.
             (Decision::Abort, Standing::Committed | Standing::Other) => Verdict::Finished,
         }
+    }
+
+    /// What is shown as committed is this branch, and none before it: its start time says so or, of a v2
+    /// producer, its epoch, also where a start knows neither more than who was enlisted.
+    fn names_one_transaction(&self) -> bool {
+        self.ground != Ground::Presumed || self.class == VersionClass::V2
     }
 
     /// Sends EndTxn at once the first time; after that with a delay, whatever the answers say.

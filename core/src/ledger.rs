@@ -86,6 +86,8 @@ pub struct Ledger {
     started_unix_ms: u64,
     pub(crate) clusters: BTreeMap<Arc<str>, Arc<str>>,
     pub(crate) names: BTreeMap<(Arc<str>, Incarnation), Names>,
+    /// The last incarnation of each participant whose names were forgotten, as no cluster listed them.
+    gone: BTreeMap<Arc<str>, Incarnation>,
     pub(crate) open: Rising<TransactionId, OpenEntry>,
     pub(crate) discarded: BTreeMap<BranchKey, ProducerIdentity>,
     ended: Rising<TransactionId, EndedEntry>,
@@ -157,7 +159,9 @@ impl Ledger {
                 incarnation,
                 participant,
             } => {
-                self.names.remove(&(participant, incarnation));
+                self.names.remove(&(participant.clone(), incarnation));
+                let gone = self.gone.entry(participant).or_default();
+                *gone = incarnation.max(*gone);
             }
             Record::Discarded {
                 participant,
@@ -325,10 +329,14 @@ impl Ledger {
 
     /// Whether this log made the name known before anybody could initialise it.
     pub(crate) fn knows(&self, participant: &str, incarnation: Incarnation, number: u32) -> bool {
+        let forgotten = self
+            .gone
+            .get(participant)
+            .is_some_and(|gone| incarnation <= *gone);
         let key = (Arc::from(participant), incarnation);
-        self.names
-            .get(&key)
-            .is_some_and(|names| number < names.until)
+        let names = self.names.get(&key);
+        // A coordinator that slept for weeks may bring a forgotten name back: that is no sign of an old copy.
+        forgotten || names.is_some_and(|names| number < names.until)
     }
 
     /// Whether the records say that a branch of an unfinished transaction needs nothing more.
@@ -356,6 +364,12 @@ impl Ledger {
             records.push(Record::ClusterBound {
                 participant: participant.clone(),
                 cluster_id: cluster_id.clone(),
+            });
+        }
+        for (participant, incarnation) in &self.gone {
+            records.push(Record::NamesGone {
+                incarnation: *incarnation,
+                participant: participant.clone(),
             });
         }
         for ((participant, incarnation), names) in &self.names {

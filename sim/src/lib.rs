@@ -7,12 +7,19 @@
 
 #[cfg(feature = "broken")]
 pub mod broken;
+mod invariants;
 pub mod model;
+mod plan;
 mod run;
+mod shrink;
 mod source;
+mod swarm;
 mod violation;
 mod world;
 
-pub use run::{Many, Options, Report, run_many, run_seed};
+pub use plan::Plan;
+pub use run::{Many, Options, Report, run_many, run_plan, run_seed};
+pub use shrink::shrink;
+pub use swarm::Fault;
 pub use violation::Violation;
 pub use world::Summary;

@@ -8,11 +8,12 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use gtc_sim::{Many, Options, Violation, run_many, run_seed};
+use gtc_sim::{Fault, Many, Options, Plan, Violation, run_many, run_plan, shrink};
 
 const USAGE: &str = "\
 gtc-sim --seeds N [--first F] [--threads T]   runs N histories, from seed F (0 if not said)
-gtc-sim --seed N [--trace] [--without RULE]   runs one, and prints its lines
+gtc-sim --seed N [--trace | --story] [--without RULE] [--keep S,S] [--mute F,F]
+                                              runs one, or what is left of it, and prints its lines
 gtc-sim --broken --seeds N [--without RULE]   leaves each rule out until one of N histories notices
 RULE and --broken need the feature `broken`";
 
@@ -23,6 +24,9 @@ struct Arguments {
     seed: Option<u64>,
     threads: Option<u64>,
     trace: bool,
+    story: bool,
+    keep: Option<Vec<u64>>,
+    mute: u64,
     broken: bool,
     without: Option<String>,
 }
@@ -74,6 +78,9 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--seed" => arguments.seed = Some(number()?),
             "--threads" => arguments.threads = Some(number()?),
             "--trace" => arguments.trace = true,
+            "--story" => arguments.story = true,
+            "--keep" => arguments.keep = Some(steps(&words.next().unwrap_or_default())?),
+            "--mute" => arguments.mute = faults(&words.next().unwrap_or_default())?,
             "--broken" => arguments.broken = true,
             "--without" => arguments.without = words.next(),
             _ => return Err(format!("there is no `{word}`")),
@@ -90,7 +97,12 @@ fn one(seed: u64, arguments: &Arguments) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let report = run_seed(seed, options);
+    let plan = Plan {
+        seed,
+        kept: arguments.keep.clone(),
+        muted: arguments.mute,
+    };
+    let report = run_plan(&plan, options);
     for line in &report.trace {
         println!("{line}");
     }
@@ -99,14 +111,74 @@ fn one(seed: u64, arguments: &Arguments) -> ExitCode {
             println!("seed {seed}: {summary:?}");
             ExitCode::SUCCESS
         }
-        Err(violation) => fail(seed, &violation),
+        // Whoever names the steps has had it shrunk.
+        Err(violation) if plan.kept.is_some() => {
+            println!("it violates {violation}");
+            ExitCode::FAILURE
+        }
+        Err(violation) => fail(&plan, options, &violation),
     }
 }
 
-fn fail(seed: u64, violation: &Violation) -> ExitCode {
-    println!("seed {seed} violates {violation}");
-    println!("reproduce: cargo xtask sim --seed {seed} --trace");
+fn steps(words: &str) -> Result<Vec<u64>, String> {
+    let words = words.split(',').filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            word.parse()
+                .map_err(|_| format!("--keep needs numbers of steps, and not `{word}`"))
+        })
+        .collect()
+}
+
+fn faults(words: &str) -> Result<u64, String> {
+    let mut muted = 0;
+    for word in words.split(',') {
+        let fault = Fault::ALL.iter().find(|fault| fault.name() == word);
+        let fault = fault.ok_or_else(|| {
+            let names: Vec<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+            format!("there is no fault `{word}`; choose of {}", names.join(", "))
+        })?;
+        muted |= 1 << *fault as u64;
+    }
+    Ok(muted)
+}
+
+/// Says what failed, and the shortest story found that fails in the same way.
+fn fail(plan: &Plan, options: Options, violation: &Violation) -> ExitCode {
+    println!("seed {} violates {violation}", plan.seed);
+    println!("reproduce: {plan} --trace");
+    let quiet = Options {
+        trace: false,
+        story: false,
+        ..options
+    };
+    let steps = run_plan(plan, quiet).steps;
+    let short = shrink(plan, quiet, steps, violation.invariant);
+    let story = Options {
+        story: true,
+        ..quiet
+    };
+    let report = run_plan(&short, story);
+    println!("\nshrunk to {} steps:", short.steps(0).len());
+    print_story(&report.trace);
+    if let Err(violation) = report.result {
+        println!("it violates {violation}");
+    }
+    println!("reproduce: {short} --trace");
     ExitCode::FAILURE
+}
+
+/// A story whose end is waited for in vain is told in part.
+fn print_story(lines: &[String]) {
+    const BEGINNING: usize = 100;
+    const END: usize = 10;
+    for (index, line) in lines.iter().enumerate() {
+        match index {
+            BEGINNING if lines.len() > BEGINNING + END => println!("..."),
+            _ if index < BEGINNING || index + END >= lines.len() => println!("{line}"),
+            _ => {}
+        }
+    }
 }
 
 fn many(count: u64, arguments: &Arguments) -> ExitCode {
@@ -128,7 +200,7 @@ fn many(count: u64, arguments: &Arguments) -> ExitCode {
             println!("{count} histories in {seconds:.1} s, {rate} a minute: {sum:?}");
             ExitCode::SUCCESS
         }
-        Err((seed, violation)) => fail(seed, &violation),
+        Err((seed, violation)) => fail(&Plan::new(seed), many.options, &violation),
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use crate::source;
+use crate::plan::Plan;
 use crate::violation::Violation;
 use crate::world::{Summary, World};
 
@@ -13,8 +13,10 @@ use crate::world::{Summary, World};
 pub struct Options {
     /// Faults happen.
     pub faults: bool,
-    /// The report holds the lines of the history.
+    /// The report holds a line for everything that happened.
     pub trace: bool,
+    /// The report holds the lines that tell a story, and no others.
+    pub story: bool,
     /// The rule that the coordinators leave out.
     #[cfg(feature = "broken")]
     pub without: Option<gtc_core::Broken>,
@@ -25,6 +27,7 @@ impl Default for Options {
         Self {
             faults: true,
             trace: false,
+            story: false,
             #[cfg(feature = "broken")]
             without: None,
         }
@@ -38,18 +41,24 @@ pub struct Report {
     pub result: Result<Summary, Violation>,
     /// Its lines, if they were wanted.
     pub trace: Vec<String>,
+    /// How many steps it has.
+    pub steps: u64,
 }
 
 /// Runs the history of a seed.
 pub fn run_seed(seed: u64, options: Options) -> Report {
-    let length = [60, 200, 600, 1500][(seed % 4) as usize];
+    run_plan(&Plan::new(seed), options)
+}
+
+/// Runs a history, or what is left of it.
+pub fn run_plan(plan: &Plan, options: Options) -> Report {
     let mut world = None;
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let world = world.insert(World::new(source::tape(seed, length), options));
-        world.run()
+        world.insert(World::new(plan, options)).run(plan)
     }));
     Report {
         result: result.map_err(Violation::from_unwind),
+        steps: world.as_ref().map_or(0, |world| world.swarm.steps),
         trace: world.map(|world| world.trace.take()).unwrap_or_default(),
     }
 }

@@ -11,6 +11,7 @@ use crate::Arguments;
 pub fn options(arguments: &Arguments) -> Result<Options, String> {
     let options = Options {
         trace: arguments.trace,
+        story: arguments.story,
         ..Options::default()
     };
     match &arguments.without {
@@ -44,6 +45,7 @@ mod with_the_feature {
     pub fn options(arguments: &Arguments) -> Result<Options, String> {
         Ok(Options {
             trace: arguments.trace,
+            story: arguments.story,
             without: rule(arguments)?,
             ..Options::default()
         })

@@ -97,11 +97,13 @@ ARGS go to the benchmark.";
 
 const SIM: &str = "\
 cargo xtask sim --seeds N [--first F] [--threads T]
-cargo xtask sim --seed N [--trace]
+cargo xtask sim --seed N [--story | --trace] [--keep S,S] [--mute F,F]
 
 Runs N simulated histories, from seed F on (0 if not said): faults, then healing, then judgement.
 Each seed gives one history, always the same. A failure prints the invariant that does not hold and
-the line that reproduces it. --trace prints every step of one history.";
+the line that reproduces it, and shrinks it to a short story. --story and --trace print the main or
+every step of one history; --keep and --mute name the steps that are taken and the kinds of faults
+that are left out. More in docs/simulation.md.";
 
 const CHAOS: &str = "\
 cargo xtask chaos --minutes M --seed S

@@ -195,7 +195,14 @@ impl Coordinator {
         self.make_names(p, now);
     }
 
+    /// Initialises the probe; the first time only after a listing has shown no name that this log never made:
+    /// a start that is refused must leave none itself, or the true log would be refused for it (R13).
     pub(super) fn probe(&mut self, p: ParticipantId) {
+        if !self.participant_mut(p).looked && !self.rules.lack(Broken::R13Look) {
+            self.participant_mut(p).cycle = Cycle::Looking;
+            return self.list_transactions(p, Pending::Look(p));
+        }
+        self.participant_mut(p).looked = true;
         self.participant_mut(p).cycle = Cycle::Probing;
         let transactional_id = self.slot_name(p, PROBE);
         let action = Action::Fence {
@@ -222,7 +229,10 @@ impl Coordinator {
 
     pub(super) fn probed(&mut self, p: ParticipantId, answer: EndAnswer, now: Now) {
         let why = match answer {
-            EndAnswer::Acknowledged => return self.list_transactions(p),
+            EndAnswer::Acknowledged => {
+                self.participant_mut(p).cycle = Cycle::Listing;
+                return self.list_transactions(p, Pending::List(p));
+            }
             // A new cluster makes its transaction state log at the first use.
             EndAnswer::Code(code @ (14..=16 | 51)) => format!(
                 "its broker transaction coordinator is not ready (Kafka error {code}); it is asked again"
@@ -237,16 +247,13 @@ impl Coordinator {
         self.cycle_failed(p, why, now);
     }
 
-    fn list_transactions(&mut self, p: ParticipantId) {
-        self.participant_mut(p).cycle = Cycle::Listing;
+    fn list_transactions(&mut self, p: ParticipantId, pending: Pending) {
         let prefix = SlotName::coordinator_prefix(&self.config.coordinator);
-        self.act(
-            Action::List {
-                participant: p,
-                prefix,
-            },
-            Pending::List(p),
-        );
+        let action = Action::List {
+            participant: p,
+            prefix,
+        };
+        self.act(action, pending);
     }
 
     pub(super) fn cycle_failed(&mut self, p: ParticipantId, why: String, now: Now) {

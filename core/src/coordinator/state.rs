@@ -196,6 +196,7 @@ pub(super) enum Cycle {
     Connecting,
     Binding,
     Naming,
+    Looking,
     Probing,
     Listing,
 }
@@ -210,6 +211,8 @@ pub(super) struct Participant {
     pub(super) cycle: Cycle,
     pub(super) attempts: u32,
     pub(super) pool: Pool,
+    /// A listing showed no name that this log never made, before this incarnation initialised one (R13).
+    pub(super) looked: bool,
     /// A listing of this incarnation found nothing stale: branches may be ended by identity (R13, R17).
     pub(super) listed: bool,
     /// A listing of this incarnation was complete (R8).
@@ -241,6 +244,7 @@ impl Participant {
                 next_number: 1,
                 ..Pool::default()
             },
+            looked: false,
             listed: false,
             proved: false,
             swept: false,

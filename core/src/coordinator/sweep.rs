@@ -61,6 +61,23 @@ impl Coordinator {
         }))
     }
 
+    /// The first look, before anything is initialised: its incarnation's own names are not to be there yet.
+    pub(super) fn looked(&mut self, p: ParticipantId, listing: &Listing, now: Now) {
+        if let Some(why) = self.stale(listing) {
+            return self.stop(StopReason::StaleLog(why), now);
+        }
+        if !listing.complete {
+            let detail = listing
+                .detail
+                .as_deref()
+                .unwrap_or("a broker did not answer");
+            let why = format!("its transactions cannot be listed completely: {detail}");
+            return self.cycle_failed(p, why, now);
+        }
+        self.participant_mut(p).looked = true;
+        self.probe(p);
+    }
+
     /// A name of our own log that the log does not know, or of an incarnation to come (R13).
     fn stale(&self, listing: &Listing) -> Option<String> {
         listing.transactions.iter().find_map(|listed| {
@@ -88,7 +105,7 @@ impl Coordinator {
         self.participants
             .iter()
             .find(|participant| *participant.name == *name.participant)
-            .is_some_and(|participant| name.number < participant.pool.next_number)
+            .is_some_and(|own| own.looked && name.number < own.pool.next_number)
     }
 
     fn sweep(&mut self, p: ParticipantId, listing: &Listing, now: Now) {

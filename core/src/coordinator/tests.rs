@@ -246,11 +246,14 @@ fn settle_with(
                 Response::Ended(EndAnswer::Acknowledged)
             }
             Action::List { participant, .. } => Response::Listed(Listing {
-                transactions: vec![ListedTransaction {
-                    transactional_id: probes[&participant].clone(),
-                    producer_id: 1,
-                    state: BrokerState::Empty,
-                }],
+                // The first look comes before the probe.
+                transactions: probes.get(&participant).map_or_else(Vec::new, |probe| {
+                    vec![ListedTransaction {
+                        transactional_id: Arc::clone(probe),
+                        producer_id: 1,
+                        state: BrokerState::Empty,
+                    }]
+                }),
                 complete: true,
                 detail: None,
             }),
@@ -477,4 +480,47 @@ fn replay(coordinator: &Coordinator) -> Ledger {
         replayed.apply(record).expect("in order");
     }
     replayed
+}
+
+/// A name of this incarnation that is there before this coordinator made one is of another owner of the log, or
+/// of a copy; and a start that is refused leaves no name itself (R13).
+#[test]
+fn a_name_of_its_own_incarnation_refuses_a_start_that_has_made_none() {
+    let now = Now::default();
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), now).unwrap();
+    let mut stopped = None;
+    loop {
+        let (id, action) = match coordinator.poll_output() {
+            Output::Wait(..) => break,
+            Output::Event(Event::Stopped(why)) => {
+                stopped = Some(why);
+                continue;
+            }
+            Output::Event(_) => continue,
+            Output::Action(id, action) => (id, action),
+        };
+        let response = match action {
+            Action::Append { .. } => Response::Appended,
+            Action::Connect { .. } => Response::Connected(ConnectReport {
+                cluster_id: "c".into(),
+                transaction_version: 2,
+                timeout_ceiling_ms: None,
+            }),
+            Action::List { .. } => Response::Listed(Listing {
+                transactions: vec![ListedTransaction {
+                    transactional_id: "gtc.orders.0000000000000001.1.eu.0".into(),
+                    producer_id: 1,
+                    state: BrokerState::Empty,
+                }],
+                complete: true,
+                detail: None,
+            }),
+            other => panic!("nothing is initialised: {other:?}"),
+        };
+        coordinator.handle_response(id, response, now);
+    }
+    assert!(
+        matches!(stopped, Some(StopReason::StaleLog(_))),
+        "{stopped:?}"
+    );
 }

@@ -26,6 +26,8 @@ pub struct Broker {
     pub first_epoch: i16,
     /// How far its clock is ahead of the world's.
     pub skew_ms: i64,
+    /// How long after the answer markers are written.
+    pub marker_delay_us: u64,
     next_id: i64,
     last_start_ms: i64,
     entries: BTreeMap<Arc<str>, Entry>,
@@ -47,6 +49,7 @@ impl Broker {
             ceiling_ms: 90_000,
             first_epoch,
             skew_ms,
+            marker_delay_us: 0,
             next_id: 1000,
             last_start_ms: 0,
             entries: BTreeMap::new(),
@@ -147,8 +150,8 @@ impl Broker {
             self.settle_tag(tag, Fate::Aborted);
             return Err(code::CONCURRENT_TRANSACTIONS);
         }
-        entry.touched_us = now_us;
         let (producer, _) = entry.init(timeout_ms, fresh_id)?;
+        entry.touched_us = now_us;
         // Kafka 4.0 still shows the start of the transaction before.
         if self.transaction_version >= 2 {
             entry.start_ms = -1;
@@ -214,6 +217,11 @@ impl Broker {
         else {
             unreachable!("only Write is written");
         };
+        let other = |open: &Tag| open.transaction != tag.transaction;
+        if self.open_tag(id).is_some_and(other) && self.producer(id) == Some(*producer) {
+            // Its sequence number is behind what the next transaction has written.
+            return Err(code::OUT_OF_ORDER_SEQUENCE_NUMBER);
+        }
         match class {
             VersionClass::V1 => self.verify(id, *producer)?,
             VersionClass::V2 => {
@@ -295,9 +303,9 @@ impl Broker {
         Ok(next)
     }
 
-    /// All markers are written, and what is too old is aborted or forgotten.
+    /// Markers are written that are due, and what is too old is aborted or forgotten.
     pub fn tick(&mut self, now_us: u64) {
-        self.write_markers();
+        self.write_markers(now_us.saturating_sub(self.marker_delay_us));
         let clock_ms = (now_us / 1000) as i64 + self.skew_ms;
         let mut expired = Vec::new();
         for entry in self.entries.values_mut() {
@@ -316,9 +324,10 @@ impl Broker {
             .retain(|_, entry| entry.state.is_open() || !idle(entry));
     }
 
-    /// The markers of what is ended reach the partition and the group: only now do readers see it.
-    pub fn write_markers(&mut self) {
-        for entry in self.entries.values_mut().filter(|entry| entry.is_ending()) {
+    /// The markers of what was ended by then reach the partition and the group: only now do readers see it.
+    pub fn write_markers(&mut self, ended_us: u64) {
+        let due = |entry: &&mut Entry| entry.is_ending() && entry.touched_us <= ended_us;
+        for entry in self.entries.values_mut().filter(due) {
             let committed = entry.complete();
             self.partition.end(entry.ends_id, committed);
             self.group.end(entry.ends_id, committed);

@@ -133,6 +133,8 @@ pub mod code {
     pub const ILLEGAL_GENERATION: i16 = 22;
     /// UNKNOWN_MEMBER_ID.
     pub const UNKNOWN_MEMBER_ID: i16 = 25;
+    /// OUT_OF_ORDER_SEQUENCE_NUMBER.
+    pub const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
     /// INVALID_PRODUCER_EPOCH.
     pub const INVALID_PRODUCER_EPOCH: i16 = 47;
     /// INVALID_TXN_STATE.

@@ -58,6 +58,12 @@ impl Partition {
         self.open.is_empty()
     }
 
+    /// Whether a record of this number is in it.
+    pub fn holds(&self, wanted: u64) -> bool {
+        let is = |item: &Item| matches!(item, Item::Record { number, .. } if *number == wanted);
+        self.items.iter().rev().any(is)
+    }
+
     /// What a read_committed reader is given: below the last stable offset, and not aborted.
     pub fn committed(&self) -> Vec<(&Tag, u64)> {
         let mut waiting: BTreeMap<i64, Vec<usize>> = BTreeMap::new();

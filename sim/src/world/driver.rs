@@ -10,7 +10,11 @@ use gtc_core::{
 };
 
 use super::World;
-use crate::model::broker::{Call, Reply, Tag, control_version, writer_version};
+use super::network::{Passage, Reach};
+use crate::invariants::identity;
+use crate::model::broker::{Call, Reply, Tag, code, control_version, writer_version};
+use crate::swarm::Fault;
+use crate::violation::demand;
 
 /// A managed producer.
 pub struct Instance {
@@ -35,85 +39,19 @@ pub struct Driver {
     pub instances: BTreeMap<(usize, SlotId), Instance>,
 }
 
-/// What the network does with one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    None,
-    /// It never arrives.
-    Lost,
-    /// It arrives, the answer does not.
-    AnswerLost,
-    /// It arrives some time later.
-    Delayed,
-    /// It arrives, is answered, and a repeat of it arrives some time later.
-    Repeated,
-}
-
 impl World {
-    /// The network's mood for the next request.
-    pub fn fault(&mut self) -> Fault {
-        if !self.faults {
-            return Fault::None;
-        }
-        match self.source.pick(12 * self.calm) {
-            1 => Fault::Lost,
-            2 => Fault::AnswerLost,
-            3 => Fault::Delayed,
-            4 => Fault::Repeated,
-            _ => Fault::None,
-        }
-    }
-
-    /// Executes a call at its cluster now.
-    pub fn execute(&mut self, p: usize, call: &Call) -> Reply {
-        let id = call.id().clone();
-        let open = self.brokers[p].open_tag(&id).cloned();
-        let reply = self.brokers[p].call(call, self.now.monotonic.as_micros());
-        self.note(|| format!("cluster {p}: {call:?} -> {reply:?}"));
-        let after = self.brokers[p].open_tag(&id);
-        let ended = open.filter(|tag| Some(tag) != after);
-        if let Some(tag) = ended.filter(|tag| !self.brokers[p].is_empty_repeat(tag)) {
-            self.oracle.ended_by_call(call, &tag, &self.log);
-        }
-        reply
-    }
-
-    /// Sends a call; `None` is no answer.
-    pub fn send(&mut self, p: usize, call: Call, fault: Fault) -> Option<Reply> {
-        if !self.brokers[p].up {
-            return None;
-        }
-        match fault {
-            Fault::None => Some(self.execute(p, &call)),
-            Fault::Lost => None,
-            Fault::AnswerLost => {
-                self.execute(p, &call);
-                None
-            }
-            Fault::Delayed => {
-                self.late.push((p, call));
-                None
-            }
-            Fault::Repeated => {
-                let reply = self.execute(p, &call);
-                self.late.push((p, call));
-                Some(reply)
-            }
-        }
-    }
-
     /// Runs the action at this place of the outstanding ones.
     pub fn run_action(&mut self, index: usize) {
-        let (id, action) = self.driver.outstanding.remove(index);
-        let fault = self.fault();
-        self.note(|| format!("run {action:?} with {fault:?}"));
-        let response = self.perform(action, fault);
-        self.driver.responses.push((id, response));
+        let (id, action) = self.process.driver.outstanding.remove(index);
+        let passage = self.passage();
+        self.note(|| format!("run {action:?} with {passage:?}"));
+        let response = self.perform(action, passage);
+        self.process.driver.responses.push((id, response));
     }
 
-    fn perform(&mut self, action: Action, fault: Fault) -> Response {
+    fn perform(&mut self, action: Action, passage: Passage) -> Response {
         match action {
-            Action::Connect { participant } => self.connect(index(participant), fault),
+            Action::Connect { participant } => self.connect(index(participant), passage),
             Action::OpenSlot {
                 participant,
                 slot,
@@ -123,15 +61,22 @@ impl World {
                 (index(participant), slot),
                 transactional_id,
                 timeout_ms,
-                fault,
+                passage,
             ),
             Action::VerifySlot { participant, slot } => {
-                let instance = self.driver.instances.get(&(index(participant), slot));
+                let instance = self
+                    .process
+                    .driver
+                    .instances
+                    .get(&(index(participant), slot));
                 let clean = instance.is_some_and(|instance| !instance.suspicious);
-                Response::SlotVerified(condition(clean && fault != Fault::Lost))
+                Response::SlotVerified(condition(clean && passage != Passage::Lost))
             }
             Action::CloseSlot { participant, slot } => {
-                self.driver.instances.remove(&(index(participant), slot));
+                self.process
+                    .driver
+                    .instances
+                    .remove(&(index(participant), slot));
                 Response::SlotClosed
             }
             Action::Prepare {
@@ -143,7 +88,7 @@ impl World {
                 (transaction, index(participant)),
                 &writer,
                 &transactional_id,
-                fault,
+                passage,
             ),
             Action::EndByWriter {
                 transaction,
@@ -152,17 +97,19 @@ impl World {
                 decision,
             } => {
                 let key = (index(participant), slot);
-                Response::Ended(self.end_by_writer(key, transaction, decision, fault))
+                Response::Ended(self.end_by_writer(key, transaction, decision, passage))
             }
             Action::EndTransaction {
                 participant,
                 branch,
                 decision,
-            } => Response::Ended(self.end_by_control(index(participant), &branch, decision, fault)),
+            } => {
+                Response::Ended(self.end_by_control(index(participant), &branch, decision, passage))
+            }
             Action::Inquire {
                 participant,
                 transactional_id,
-            } => Response::Inquired(self.inquire(index(participant), &transactional_id, fault)),
+            } => Response::Inquired(self.inquire(index(participant), &transactional_id, passage)),
             Action::Fence {
                 participant,
                 transactional_id,
@@ -172,23 +119,28 @@ impl World {
                     id: transactional_id,
                     timeout_ms,
                 };
-                Response::Ended(answer(self.send(index(participant), call, fault)))
+                Response::Ended(answer(self.send(index(participant), call, passage)))
             }
             Action::List {
                 participant,
                 prefix,
-            } => Response::Listed(self.list(index(participant), &prefix, fault)),
+            } => Response::Listed(self.list(index(participant), &prefix, passage)),
             other => panic!("model: {other:?} is not for a cluster"),
         }
     }
 
-    fn connect(&mut self, p: usize, fault: Fault) -> Response {
+    fn connect(&mut self, p: usize, passage: Passage) -> Response {
         let broker = &self.brokers[p];
-        if !broker.up || matches!(fault, Fault::Lost | Fault::AnswerLost) {
+        if !broker.up || matches!(passage, Passage::Lost | Passage::AnswerLost) {
             return Response::ConnectFailed("unreachable".into());
         }
+        let cluster_id = if self.links[p].impostor {
+            "another-cluster".into()
+        } else {
+            format!("cluster-{p}")
+        };
         Response::Connected(ConnectReport {
-            cluster_id: format!("cluster-{p}"),
+            cluster_id,
             transaction_version: broker.transaction_version,
             timeout_ceiling_ms: Some(i64::from(broker.ceiling_ms)),
         })
@@ -199,14 +151,15 @@ impl World {
         key: (usize, SlotId),
         id: Arc<str>,
         timeout_ms: i32,
-        fault: Fault,
+        passage: Passage,
     ) -> Response {
         let call = Call::Init {
             id: id.clone(),
             timeout_ms,
         };
-        let reply = self.send(key.0, call, fault);
+        let reply = self.send(key.0, call, passage);
         let Some(Reply::Done(producer)) = reply else {
+            self.repeat_late(key.0, &id, timeout_ms);
             return Response::SlotFailed(SlotFailure {
                 timeout_above_ceiling: reply == Some(Reply::Code(50)),
                 detail: format!("{reply:?}"),
@@ -215,14 +168,22 @@ impl World {
         let instance = Instance {
             name: id,
             producer,
-            suspicious: fault != Fault::None,
+            suspicious: passage != Passage::Good,
             lease: None,
         };
         let clean = !instance.suspicious;
-        self.driver.instances.insert(key, instance);
+        self.process.driver.instances.insert(key, instance);
         Response::SlotOpened {
             producer,
             condition: condition(clean),
+        }
+    }
+
+    /// The producer that is thrown away had repeated its InitProducerId, unseen (R6).
+    fn repeat_late(&mut self, p: usize, id: &Arc<str>, timeout_ms: i32) {
+        if self.faults && self.swarm.has(Fault::Repeated) && self.source.once_in(4) {
+            let id = id.clone();
+            self.late.push((p, Call::Init { id, timeout_ms }));
         }
     }
 
@@ -231,11 +192,11 @@ impl World {
         (transaction, p): (TransactionId, usize),
         writer: &Writer,
         id: &str,
-        fault: Fault,
+        passage: Passage,
     ) -> Response {
         let (report, producer) = match writer {
             Writer::Slot(slot) => {
-                let instance = self.driver.instances.get(&(p, *slot));
+                let instance = self.process.driver.instances.get(&(p, *slot));
                 let instance = instance.expect("a leased slot has an instance");
                 let lease = instance.lease.as_ref().expect("it is leased");
                 assert_eq!(
@@ -244,10 +205,11 @@ impl World {
                 );
                 (lease.report.clone(), Some(instance.producer))
             }
-            Writer::Own(name) => (self.app.own_report(p, name), None),
+            Writer::Own(name) => (self.process.app.own_report(p, name), None),
         };
-        let written = report.sent > 0 || report.failed > 0 || producer.is_none();
-        let inquiry = written.then(|| self.inquire(p, id, fault));
+        let sent = report.sent + report.failed + report.offsets_sent + report.offsets_failed;
+        let written = sent > 0 || producer.is_none();
+        let inquiry = written.then(|| self.inquire(p, id, passage));
         Response::Prepared(PrepareReport {
             writes: report,
             writer: producer,
@@ -260,10 +222,10 @@ impl World {
         key: (usize, SlotId),
         transaction: TransactionId,
         decision: Decision,
-        fault: Fault,
+        passage: Passage,
     ) -> EndAnswer {
         // Only a slot that an operator gave up is closed with a call outstanding.
-        let Some(instance) = self.driver.instances.get_mut(&key) else {
+        let Some(instance) = self.process.driver.instances.get_mut(&key) else {
             return EndAnswer::NotSent("it is closed".into());
         };
         let lease = instance.lease.take().expect("it is leased");
@@ -271,7 +233,7 @@ impl World {
             lease.transaction, transaction,
             "leased to another transaction"
         );
-        if lease.report.sent == 0 && !instance.suspicious {
+        if lease.report.sent + lease.report.offsets_sent == 0 && !instance.suspicious {
             return EndAnswer::Acknowledged;
         }
         let tag = Tag {
@@ -287,12 +249,25 @@ impl World {
             decision,
             intent: Some(tag),
         };
-        instance.suspicious |= fault != Fault::None || !self.brokers[key.0].up;
-        let reply = self.send(key.0, call, fault);
-        if reply == Some(Reply::Code(51)) {
-            return EndAnswer::NoAnswer("it goes on repeating".into());
+        let reached = self.reach(key.0, call.id()) == Reach::Good;
+        if let Some(instance) = self.process.driver.instances.get_mut(&key) {
+            instance.suspicious |= passage != Passage::Good || !reached;
         }
-        answer(reply)
+        let reply = self.send(key.0, call.clone(), passage);
+        let unanswered = matches!(
+            reply,
+            None | Some(Reply::Code(
+                code::CONCURRENT_TRANSACTIONS | code::NOT_COORDINATOR
+            ))
+        );
+        if !unanswered {
+            return answer(reply);
+        }
+        // The producer goes on repeating it, unseen; this is the attempt that arrives last.
+        if self.faults && self.swarm.has(Fault::Repeated) && self.source.once_in(2) {
+            self.late.push((key.0, call));
+        }
+        EndAnswer::NoAnswer("it goes on repeating".into())
     }
 
     fn end_by_control(
@@ -300,11 +275,11 @@ impl World {
         p: usize,
         branch: &BranchIdentity,
         decision: Decision,
-        fault: Fault,
+        passage: Passage,
     ) -> EndAnswer {
         // The control client sends one attempt, and nothing repeats it unseen.
-        let fault = match fault {
-            Fault::Repeated => Fault::None,
+        let passage = match passage {
+            Passage::Repeated => Passage::Good,
             other => other,
         };
         let broker = &self.brokers[p];
@@ -321,35 +296,42 @@ impl World {
             decision,
             intent,
         };
-        answer(self.send(p, call, fault))
+        answer(self.send(p, call, passage))
     }
 
-    fn inquire(&mut self, p: usize, id: &str, fault: Fault) -> Inquiry {
-        if !self.brokers[p].up || matches!(fault, Fault::Lost | Fault::AnswerLost) {
+    fn inquire(&mut self, p: usize, id: &str, passage: Passage) -> Inquiry {
+        let unanswered = matches!(passage, Passage::Lost | Passage::AnswerLost);
+        if unanswered || self.reach(p, id) != Reach::Good {
             return Inquiry::NoAnswer("unreachable".into());
         }
+        demand(identity::check(self.links[p].impostor, &id));
         self.brokers[p].describe(id)
     }
 
-    fn list(&mut self, p: usize, prefix: &str, fault: Fault) -> Listing {
-        if !self.brokers[p].up || fault == Fault::Lost {
+    fn list(&mut self, p: usize, prefix: &str, passage: Passage) -> Listing {
+        if !self.brokers[p].up || passage == Passage::Lost {
             return Listing::default();
         }
         let mut transactions = self.brokers[p].list(prefix);
-        if fault == Fault::AnswerLost {
+        let answering = |id: &str| self.reach(p, id) == Reach::Good;
+        transactions.retain(|listed| answering(&listed.transactional_id));
+        if passage == Passage::AnswerLost {
             let kept = self.source.pick(transactions.len() + 1);
             transactions.truncate(kept);
         }
         Listing {
             transactions,
-            complete: fault != Fault::AnswerLost,
+            complete: passage != Passage::AnswerLost && self.is_whole(p),
             detail: None,
         }
     }
 
     /// The process dies: what it had sent, or was about to, arrives now, later or never.
     pub fn lose_driver(&mut self) {
-        let driver = std::mem::take(&mut self.driver);
+        let driver = std::mem::take(&mut self.process.driver);
+        if !self.faults {
+            return;
+        }
         for (id, action) in driver.outstanding {
             let sends = matches!(
                 action,
@@ -358,18 +340,18 @@ impl World {
                     | Action::Fence { .. }
                     | Action::OpenSlot { .. }
             );
-            let fault = match self.source.pick(3) {
-                1 => Fault::AnswerLost,
-                2 => Fault::Delayed,
+            let passage = match self.source.pick(3) {
+                1 => Passage::AnswerLost,
+                2 if self.swarm.has(Fault::Delayed) => Passage::Delayed,
                 _ => continue,
             };
             if sends {
-                self.driver.instances = driver_instances(&driver.instances, &action);
-                self.note(|| format!("{id:?} was on its way: {action:?} with {fault:?}"));
-                self.perform(action, fault);
+                self.process.driver.instances = driver_instances(&driver.instances, &action);
+                self.note(|| format!("{id:?} was on its way: {action:?} with {passage:?}"));
+                self.perform(action, passage);
             }
         }
-        self.driver = Driver::default();
+        self.process.driver = Driver::default();
     }
 }
 

@@ -2,116 +2,193 @@
 
 use std::time::Duration;
 
-use gtc_core::{ParticipantId, ParticipantStatus, Request, TransactionId, TransactionState};
+use gtc_core::{ParticipantId, ParticipantStatus, TransactionId, TransactionState};
 
 use super::World;
-use super::app::Stage;
-use super::log::Sync;
-use super::oracle::Told;
+use super::account::Told;
+use super::app::own::Stage;
+use super::clusters::CEILINGS_MS;
+use super::log::{Sync, log_of};
+use super::network::Link;
+use super::process::Role;
+use crate::invariants::{ac5_termination, log_identity, offsets, usable};
+use crate::model::broker::Broker;
+use crate::violation::demand;
+
+/// How often healing looks again before it gives up: hours of the world's time.
+const PATIENCE: usize = 600;
 
 impl World {
     /// The faults are over: everything must end.
     pub fn heal(&mut self) {
-        self.note(|| "healing".into());
+        self.tell(|| "the faults end".into());
         self.faults = false;
-        for broker in &mut self.brokers {
+        self.source.fall_silent();
+        let replaced = self.links.iter().any(|link| link.impostor);
+        for (broker, link) in self.brokers.iter_mut().zip(&mut self.links) {
             broker.up = true;
+            broker.marker_delay_us = broker.marker_delay_us.min(40_000);
+            *link = Link {
+                clock_set: link.clock_set,
+                ..Link::default()
+            };
         }
-        for _ in 0..400 {
+        if replaced {
+            self.restart();
+        }
+        for _ in 0..PATIENCE {
             if self.heal_once() && self.is_quiet() {
                 return;
             }
         }
-        let list = self.coordinator.list();
-        let out = &self.driver.outstanding;
-        panic!(
-            "everything ends: {list:#?}\nrecovered {}, {out:?}",
-            self.recovered
+        let out = &self.process.driver.outstanding;
+        let open: Vec<_> = self.brokers.iter().flat_map(|b| b.open_tags()).collect();
+        let owns: Vec<_> = self.process.app.owns.iter().map(|own| own.stage).collect();
+        let left = format!(
+            "recovered {}, under way {out:?}, open {open:?}, own producers {owns:?}, others {}",
+            self.process.recovered,
+            self.others.len()
         );
+        ac5_termination::unending(&self.process.coordinator.list(), left).raise();
     }
 
     /// Whether nothing was left to do but to wait.
-    fn heal_once(&mut self) -> bool {
-        if self.stopped {
+    pub fn heal_once(&mut self) -> bool {
+        self.replace_stopped();
+        if self.has_stopped_participant() {
+            // A fenced or broken participant waits for an operator, who starts the coordinator anew.
             self.restart();
-            self.faults = false;
         }
-        let idle = self.driver.outstanding.is_empty()
-            && self.driver.responses.is_empty()
-            && self.log.is_idle();
+        let mut idle = self.logs.iter().all(|log| log.is_idle());
         while !self.late.is_empty() {
-            self.deliver_late();
+            self.arrive(0);
         }
-        while !self.log.is_idle() {
-            self.sync_log(Sync::Durable);
+        self.sync_all();
+        idle &= self.heal_process();
+        for index in 0..self.others.len() {
+            self.others[index].paused = false;
+            self.as_other(index, |world| idle &= world.heal_process());
         }
-        for _ in 0..self.driver.outstanding.len() {
-            self.run_action(0);
-        }
-        while !self.driver.responses.is_empty() {
-            self.answer_some();
-        }
-        self.finish_app();
-        let idle = idle && self.driver.outstanding.is_empty() && self.log.is_idle();
+        idle &= self.logs.iter().all(|log| log.is_idle());
         if idle {
-            let wake = self.wake.unwrap_or(self.now.monotonic);
-            let span = wake.saturating_since(self.now.monotonic);
-            self.advance(span.max(Duration::from_millis(1)));
-        } else {
-            self.advance(Duration::from_millis(1));
+            self.bury_idle();
         }
+        self.wait(idle);
         idle
     }
 
+    fn sync_all(&mut self) {
+        for log in 0..self.logs.len() {
+            while !self.logs[log].is_idle() {
+                self.sync_log(log, Sync::Durable);
+            }
+        }
+    }
+
+    /// Whether the process had nothing to do.
+    fn heal_process(&mut self) -> bool {
+        let driver = &self.process.driver;
+        let idle = driver.outstanding.is_empty() && driver.responses.is_empty();
+        for _ in 0..self.process.driver.outstanding.len() {
+            self.run_action(0);
+        }
+        while !self.process.driver.responses.is_empty() {
+            self.answer_some();
+        }
+        self.finish_app();
+        idle && self.process.driver.outstanding.is_empty()
+    }
+
+    fn wait(&mut self, idle: bool) {
+        let wakes = self.others.iter().map(|other| other.wake);
+        let wake = wakes.chain([self.process.wake]).flatten().min();
+        let span = match wake {
+            Some(wake) if idle => wake.saturating_since(self.now.monotonic),
+            _ => Duration::ZERO,
+        };
+        self.advance(span.max(Duration::from_millis(1)));
+    }
+
+    fn has_stopped_participant(&self) -> bool {
+        let status = |p| self.process.coordinator.participant_status(p);
+        let mut participants = (0..self.brokers.len()).map(|p| ParticipantId(p as u16));
+        participants.any(|p| matches!(status(p), Some(ParticipantStatus::Stopped(_))))
+    }
+
     fn finish_app(&mut self) {
-        let open: Vec<TransactionId> = self.app.open.keys().copied().collect();
+        let open: Vec<TransactionId> = self.process.app.open.keys().copied().collect();
         for id in open {
-            let open = &self.app.open[&id];
+            let open = &self.process.app.open[&id];
             if self.finishing && !open.asked && open.waiting == 0 {
                 self.commit(id);
             }
         }
-        for index in 0..self.app.owns.len() {
-            self.settle_own(index);
+        if self.process.role == Role::Zombie {
+            return;
         }
-    }
-
-    fn settle_own(&mut self, index: usize) {
-        let own = &mut self.app.owns[index];
-        if own.stage == Stage::Fresh {
-            let request = Request::Settle {
-                participant: ParticipantId(own.p as u16),
-                transactional_id: own.name.clone(),
-            };
-            if self.coordinator.handle_request(request, self.now).is_ok() {
-                own.stage = Stage::Settling;
+        for index in 0..self.process.app.owns.len() {
+            if self.process.app.owns[index].stage == Stage::Fresh {
+                self.settle(index);
+                self.drain();
             }
-            self.drain();
         }
     }
 
     fn is_quiet(&self) -> bool {
         let open = self.brokers.iter().any(|b| b.open_tags().next().is_some());
-        let owns = self.app.owns.iter().all(|own| own.stage == Stage::Ready);
-        let listed = self.coordinator.list();
-        let ended = listed.iter().all(|view| {
-            matches!(
-                view.state,
-                TransactionState::Mixed | TransactionState::InDoubt
-            )
+        let stable = |b: &Broker| b.partition.is_stable() && b.group.fetch_stable().is_some();
+        let stable = self.brokers.iter().all(stable);
+        let owns = self.process.app.owns.iter();
+        let owns = owns.clone().all(|own| own.stage == Stage::Ready);
+        let zombies = self.others.iter().any(|other| other.role == Role::Zombie);
+        let processes = self.others.iter().chain([&self.process]);
+        let ended = processes.clone().all(|process| {
+            let listed = process.coordinator.list();
+            let over = listed.iter().all(|view| {
+                matches!(
+                    view.state,
+                    TransactionState::Mixed | TransactionState::InDoubt
+                )
+            });
+            over && process.recovered && process.app.open.is_empty()
         });
-        self.recovered && !open && owns && ended && self.app.open.is_empty()
+        !open && stable && owns && ended && !zombies
     }
 
+    /// Judges what has become of everything.
     pub fn judge(&self) {
-        let outcome = |id| self.coordinator.outcome(id);
+        let outcome = |id: TransactionId| {
+            let processes = self.others.iter().chain([&self.process]);
+            let mut owners = processes.filter(|process| process.log == log_of(id));
+            let owner = owners.next().expect("each log has an owner");
+            owner.coordinator.outcome(id)
+        };
         self.oracle.judge(&self.brokers, &outcome);
-        self.coordinator.validate().expect("invariants hold");
+        self.judge_job();
+        let validated = self.process.coordinator.validate();
+        validated.expect("invariant broken");
+    }
+
+    fn judge_job(&self) {
+        let job = &self.process.app.job;
+        if !self.oracle.all_ended_as_decided() || self.restored {
+            return;
+        }
+        let committed = self.brokers[job.source].group.committed();
+        let visible = self.brokers[job.destination].partition.committed();
+        let numbers = visible.iter().map(|(_, number)| *number);
+        let results: Vec<u64> = numbers
+            .filter(|number| *number < super::oracle::FIRST_PLAIN_NUMBER)
+            .collect();
+        demand(offsets::check(committed, &results));
     }
 
     /// Every slot works again: a new transaction over all participants commits.
     pub fn prove_usable(&mut self) {
         self.finishing = false;
+        for broker in &mut self.brokers {
+            broker.ceiling_ms = CEILINGS_MS[0];
+        }
         for _ in 0..100 {
             if !(0..self.brokers.len()).all(|p| self.is_verified(p)) {
                 self.heal_once();
@@ -120,50 +197,79 @@ impl World {
         // A slot whose id its cluster forgot fails once, and is replaced.
         let attempts = 4;
         let committed = (0..attempts).any(|_| self.commit_everywhere());
-        assert!(committed, "the slots work again");
+        demand(usable::check(committed));
     }
 
-    fn is_verified(&self, p: usize) -> bool {
-        let status = self.coordinator.participant_status(ParticipantId(p as u16));
+    /// The coordinator has proved all preconditions of this participant.
+    pub fn is_verified(&self, p: usize) -> bool {
+        let participant = ParticipantId(p as u16);
+        let status = self.process.coordinator.participant_status(participant);
         status == Some(&ParticipantStatus::Verified)
     }
 
     fn commit_everywhere(&mut self) -> bool {
-        self.app.open.clear();
-        let before = self.oracle.accounts.len();
+        self.process.app.open.clear();
         self.begin();
-        assert!(
-            self.oracle.accounts.len() > before,
-            "a new transaction begins"
-        );
-        let id = *self.app.open.keys().next_back().expect("it is open");
+        let Some(id) = self.process.app.open.keys().next_back().copied() else {
+            return false;
+        };
         for p in 0..self.brokers.len() {
             self.enlist(id, p);
         }
         for _ in 0..40 {
-            self.settle_world();
-            if self.app.open.get(&id).is_none_or(|open| open.waiting == 0) {
+            self.heal_twice();
+            let open = self.process.app.open.get(&id);
+            if open.is_none_or(|open| open.waiting == 0) {
                 break;
             }
         }
-        let slots = self.app.open[&id].slots.clone();
-        assert_eq!(
-            slots.len(),
-            self.brokers.len(),
-            "every participant leases a slot"
-        );
+        let slots = self
+            .process
+            .app
+            .open
+            .get(&id)
+            .map(|open| open.slots.clone());
+        let slots = slots.unwrap_or_default();
+        if slots.len() < self.brokers.len() {
+            self.abort(id);
+            return false;
+        }
         for slot in slots {
             self.write(id, slot);
         }
         self.commit(id);
         for _ in 0..10 {
-            self.settle_world();
+            self.heal_twice();
         }
         self.oracle.account(id).told == Some(Told::Committed)
     }
 
-    fn settle_world(&mut self) {
+    fn heal_twice(&mut self) {
         self.heal_once();
         self.heal_once();
+    }
+
+    /// Runs a start on an old copy of the log, on a good network, until it is refused.
+    pub fn run_until_refused(&mut self) {
+        let faults = std::mem::replace(&mut self.faults, false);
+        for _ in 0..60 {
+            if self.process.stopped.is_some() {
+                break;
+            }
+            let log = self.process.log;
+            while !self.logs[log].is_idle() {
+                self.sync_log(log, Sync::Durable);
+            }
+            for _ in 0..self.process.driver.outstanding.len() {
+                self.run_action(0);
+            }
+            while !self.process.driver.responses.is_empty() {
+                self.answer_some();
+            }
+            self.advance(Duration::from_millis(100));
+        }
+        self.faults = faults;
+        demand(log_identity::copy_refused(self.process.stopped.as_ref()));
+        self.lose_driver();
     }
 }

@@ -1,76 +1,126 @@
-//! A model of the decision log: what is durable, what is only written, and what a crash leaves of it.
+//! A model of a decision log: what is durable, what is only written, and what a crash leaves of it.
 
 use std::collections::VecDeque;
 
 use gtc_core::{
-    ActionId, AppendFailure, Decision, Durability, KnownOutcome, Ledger, Record, Response,
-    TransactionId, TransactionState,
+    ActionId, AppendFailure, Decision, Durability, Incarnation, KnownOutcome, Ledger, Record,
+    Response, TransactionId, TransactionState,
 };
 
 use crate::source::Source;
 
+/// The incarnations of the second log begin here, so that its transactions have ids of their own.
+const RIVAL_INCARNATION: u32 = 1_000_000;
+
+/// The number of the log that a transaction belongs to.
+pub fn log_of(id: TransactionId) -> usize {
+    usize::from(id.incarnation.0 > RIVAL_INCARNATION)
+}
+
+#[derive(Clone, Debug)]
 enum Write {
     Append(Vec<Record>),
     Checkpoint(Vec<Record>),
 }
 
+/// A process that writes to a log, by the order of their starts.
+pub type Writer = u64;
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    writer: Writer,
+    id: ActionId,
+    write: Write,
+    lazy: bool,
+}
+
 /// The log; records are kept in their binary form.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Log {
     durable: Vec<Vec<u8>>,
     state: Ledger,
-    waiting: VecDeque<(ActionId, Write)>,
-    /// Those of the waiting ones that nothing waits for.
-    lazy: Vec<ActionId>,
+    waiting: VecDeque<Waiting>,
+    /// Only this one and later ones may write.
+    owner: Writer,
 }
 
 /// How a write ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
+    /// It is durable.
     Durable,
+    /// Provably nothing was written.
     Refused,
     /// Unknown to the coordinator; durable or not.
     Unknown(bool),
-    Fenced,
 }
 
+/// A write that ended, and what its writer hears.
+pub type Ended = (Writer, ActionId, Response);
+
 impl Log {
-    pub fn append(&mut self, id: ActionId, records: Vec<Record>, durability: Durability) {
-        if durability == Durability::Lazy {
-            self.lazy.push(id);
-        }
-        self.waiting.push_back((id, Write::Append(records)));
+    /// The second log under a coordinator's id.
+    pub fn rival() -> Self {
+        let mut log = Self::default();
+        let started = Record::Started {
+            incarnation: Incarnation(RIVAL_INCARNATION),
+            unix_ms: 0,
+        };
+        log.make_durable(Write::Append(vec![started]));
+        log
     }
 
-    pub fn checkpoint(&mut self, id: ActionId, snapshot: Vec<Record>) {
-        self.waiting.push_back((id, Write::Checkpoint(snapshot)));
+    /// Takes an append.
+    pub fn append(&mut self, of: (Writer, ActionId), records: Vec<Record>, durability: Durability) {
+        self.push(of, Write::Append(records), durability == Durability::Lazy);
+    }
+
+    /// Takes a checkpoint.
+    pub fn checkpoint(&mut self, of: (Writer, ActionId), snapshot: Vec<Record>) {
+        self.push(of, Write::Checkpoint(snapshot), false);
+    }
+
+    fn push(&mut self, (writer, id): (Writer, ActionId), write: Write, lazy: bool) {
+        self.waiting.push_back(Waiting {
+            writer,
+            id,
+            write,
+            lazy,
+        });
     }
 
     /// Whether something waits for a sync: what is lazy rides on the next one, or on one a little later.
     pub fn is_wanted(&self) -> bool {
-        let lazy = |(id, _): &(ActionId, Write)| self.lazy.contains(id);
-        !self.waiting.iter().all(lazy)
+        !self.waiting.iter().all(|waiting| waiting.lazy)
     }
 
+    /// Nothing waits.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Ends the oldest write.
-    pub fn sync_one(&mut self, how: Sync) -> Option<(ActionId, Response)> {
-        let (id, write) = self.waiting.pop_front()?;
-        self.lazy.retain(|lazy| *lazy != id);
-        if matches!(how, Sync::Durable | Sync::Unknown(true)) {
-            self.make_durable(write);
-        }
+    /// The incarnation of the last start.
+    pub fn incarnation(&self) -> Incarnation {
+        self.state.incarnation()
+    }
+
+    /// Ends the oldest write; one of a fenced writer is refused, whatever the disk does.
+    pub fn sync_one(&mut self, how: Sync) -> Option<Ended> {
+        let waiting = self.waiting.pop_front()?;
         let why = || String::from("model");
+        if waiting.writer < self.owner {
+            let fenced = Response::AppendFailed(AppendFailure::Fenced(why()));
+            return Some((waiting.writer, waiting.id, fenced));
+        }
+        if matches!(how, Sync::Durable | Sync::Unknown(true)) {
+            self.make_durable(waiting.write);
+        }
         let response = match how {
             Sync::Durable => Response::Appended,
             Sync::Refused => Response::AppendFailed(AppendFailure::Refused(why())),
             Sync::Unknown(_) => Response::AppendFailed(AppendFailure::Unknown(why())),
-            Sync::Fenced => Response::AppendFailed(AppendFailure::Fenced(why())),
         };
-        Some((id, response))
+        Some((waiting.writer, waiting.id, response))
     }
 
     fn make_durable(&mut self, write: Write) {
@@ -92,18 +142,40 @@ impl Log {
         }
     }
 
-    /// The process dies: of what was not durable, the page cache keeps a part, which the successor forces.
+    /// The owner dies: of what was not durable, the page cache keeps a part, which the successor forces.
     pub fn crash(&mut self, source: &mut Source) {
+        let owner = self.owner;
         let kept = source.pick(self.waiting.len() + 1);
-        self.lazy.clear();
         let waiting = std::mem::take(&mut self.waiting);
-        for (_, write) in waiting.into_iter().take(kept) {
-            self.make_durable(write);
+        for (index, waiting) in waiting.into_iter().enumerate() {
+            if waiting.writer < owner {
+                self.waiting.push_back(waiting);
+            } else if index < kept {
+                self.make_durable(waiting.write);
+            }
         }
     }
 
-    /// What a start reads.
-    pub fn replay(&self) -> Ledger {
+    /// A successor takes it over: what the last owner has written so far is durable, or never will be. It
+    /// hears of neither before it asks again.
+    pub fn fence(&mut self, successor: Writer, source: &mut Source) -> Vec<Ended> {
+        let kept = source.pick(self.waiting.len() + 1);
+        let mut ended = Vec::new();
+        for _ in 0..kept {
+            let how = [Sync::Durable, Sync::Unknown(true)][source.pick(2)];
+            ended.extend(self.sync_one(how));
+        }
+        self.owner = successor;
+        ended
+    }
+
+    /// A start on what the log holds.
+    pub fn own(&mut self, writer: Writer) -> Ledger {
+        self.owner = writer;
+        self.replay()
+    }
+
+    fn replay(&self) -> Ledger {
         let mut ledger = Ledger::new();
         for bytes in &self.durable {
             let record = Record::decode(bytes).expect("what was encoded is decoded");

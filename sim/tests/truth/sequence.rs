@@ -140,7 +140,7 @@ impl<'a> Sequence<'a> {
         Tag {
             transaction: TransactionId {
                 incarnation: Incarnation(1),
-                sequence: self.transactions,
+                sequence: 1,
             },
             participant: 0,
             name: self.name.clone(),
@@ -269,7 +269,7 @@ impl<'a> Sequence<'a> {
             code => code,
         };
         self.compare("answer", &model, &real)?;
-        self.model.write_markers();
+        self.model.write_markers(u64::MAX);
         self.compare_state()
     }
 

@@ -2,19 +2,43 @@
 
 use std::sync::Arc;
 
-use gtc_core::{ProducerIdentity, SlotId, TransactionId, WriteReport};
+use gtc_core::{ProducerIdentity, SlotId, TransactionId, VersionClass, WriteReport};
 
-use super::{Own, Stage};
-use crate::model::broker::{Call, Fate, Reply, Tag};
+use super::own::{Own, Stage};
+use crate::model::broker::{Call, Fate, Reply, Tag, code};
+use crate::swarm::Fault;
 use crate::world::World;
 use crate::world::driver::Lease;
+use crate::world::network::Reach;
+
+/// A producer that writes a record.
+struct Writing {
+    producer: ProducerIdentity,
+    class: VersionClass,
+    tag: Tag,
+    number: u64,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    Done,
+    /// Refused by its cluster.
+    Refused,
+    /// Not answered, or not at once.
+    Lost,
+}
 
 impl World {
     pub(super) fn write_some(&mut self) {
-        let Some(id) = self.some_open(|open| !open.asked) else {
+        let open = self.process.app.open.iter();
+        let open = open.filter(|(_, open)| !open.asked && !open.of_job);
+        let open: Vec<TransactionId> = open.map(|(id, _)| *id).collect();
+        let choice = self.source.pick(open.len());
+        let Some(id) = open.get(choice).copied() else {
             return;
         };
-        let slots = self.app.open[&id].slots.clone();
+        let slots = self.process.app.open[&id].slots.clone();
         let choice = self.source.pick(slots.len() + 1);
         match slots.get(choice) {
             Some(slot) => self.write(id, *slot),
@@ -24,112 +48,198 @@ impl World {
 
     /// Writes a record through a leased slot.
     pub fn write(&mut self, id: TransactionId, key: (usize, SlotId)) {
-        let Some(instance) = self.driver.instances.get(&key) else {
-            return;
-        };
-        let (name, producer) = (instance.name.clone(), instance.producer);
+        let number = self.oracle.next_number();
+        self.write_number(id, key, number);
+    }
+
+    /// Writes this record through a leased slot.
+    pub fn write_number(&mut self, id: TransactionId, key: (usize, SlotId), number: u64) {
         let leased = |lease: &Lease| lease.transaction == id;
-        if !instance.lease.as_ref().is_some_and(leased) {
+        let instance = self.process.driver.instances.get(&key);
+        let instance = instance.filter(|instance| instance.lease.as_ref().is_some_and(leased));
+        let Some(instance) = instance else {
             // It is being aborted, and the application does not know yet: the driver refuses the record.
             self.oracle.account(id).lost_write = true;
             return;
-        }
-        let (delivered, mut clean) = self.deliver(id, key.0, (name.clone(), producer));
-        if delivered && self.faults && self.source.pick(24 * self.calm) == 1 {
-            // AddPartitionsToTxn was repeated: the copy may open a transaction once this one is ended.
-            clean = false;
-            let tag = Tag {
-                transaction: id,
-                participant: key.0,
-                name: name.clone(),
-                stray: true,
-            };
-            let id = name;
-            self.late.push((key.0, Call::Add { id, producer, tag }));
-        }
-        let Some(instance) = self.driver.instances.get_mut(&key) else {
+        };
+        let writing = Writing {
+            producer: instance.producer,
+            class: VersionClass::V1,
+            tag: self.tag(id, key.0, &instance.name),
+            number,
+        };
+        let delivery = self.deliver(&writing);
+        let repeated = delivery == Delivery::Done && self.repeats_add(&writing);
+        let Some(instance) = self.process.driver.instances.get_mut(&key) else {
             return;
         };
-        instance.suspicious |= !clean;
+        instance.suspicious |= delivery == Delivery::Lost || repeated;
         if let Some(lease) = &mut instance.lease {
-            count(&mut lease.report, delivered);
+            count(&mut lease.report, delivery);
         }
     }
 
-    pub(super) fn write_own(&mut self, id: TransactionId) {
-        let writing = |own: &Own| own.stage == Stage::Writing(id);
-        let Some(index) = self.app.owns.iter().position(writing) else {
-            return;
-        };
-        let own = &self.app.owns[index];
-        let (p, name, producer) = (own.p, own.name.clone(), own.producer);
-        let (delivered, _) = self.deliver(id, p, (name, producer));
-        count(&mut self.app.owns[index].report, delivered);
+    /// AddPartitionsToTxn was repeated: the copy may open a transaction once this one is ended.
+    fn repeats_add(&mut self, writing: &Writing) -> bool {
+        let may = self.faults && self.swarm.has(Fault::Repeated);
+        let repeats = may && self.source.once_in(24 * self.swarm.calm);
+        if repeats {
+            self.late_add(writing);
+        }
+        repeats
     }
 
-    /// Whether a record was delivered, and whether every request of it was answered.
-    pub(super) fn deliver(
-        &mut self,
-        id: TransactionId,
-        p: usize,
-        (name, producer): (Arc<str>, ProducerIdentity),
-    ) -> (bool, bool) {
+    fn late_add(&mut self, writing: &Writing) {
+        let tag = Tag {
+            stray: true,
+            ..writing.tag.clone()
+        };
+        let call = Call::Add {
+            id: tag.name.clone(),
+            producer: writing.producer,
+            tag: tag.clone(),
+        };
+        self.late.push((tag.participant, call));
+    }
+
+    fn write_own(&mut self, id: TransactionId) {
+        let owns = self.process.app.owns.iter();
+        let writing = |own: &Own| own.stage == Stage::Writing(id);
+        let writing: Vec<usize> = owns
+            .enumerate()
+            .filter(|(_, own)| writing(own))
+            .map(|(index, _)| index)
+            .collect();
+        let choice = self.source.pick(writing.len());
+        let Some(index) = writing.get(choice).copied() else {
+            return;
+        };
+        let own = &self.process.app.owns[index];
+        let writing = Writing {
+            producer: own.producer,
+            class: own.class,
+            tag: self.tag(id, own.p, &own.name),
+            number: 0,
+        };
+        let writing = Writing {
+            number: self.oracle.next_number(),
+            ..writing
+        };
+        let delivery = self.deliver(&writing);
+        count(&mut self.process.app.owns[index].report, delivery);
+    }
+
+    fn tag(&self, id: TransactionId, p: usize, name: &Arc<str>) -> Tag {
         let mut tag = Tag {
             transaction: id,
             participant: p,
             name: name.clone(),
             stray: false,
         };
+        // It was ended, and its producer, which does not know yet, goes on.
         let ended = self.brokers[p].fates.get(&tag);
-        if ended.is_some_and(|fate| *fate != Fate::Open) {
-            // It was aborted, and its own producer, which does not know yet, goes on.
-            tag.stray = true;
-        }
-        let fails = !self.brokers[p].up || self.faults && self.source.pick(12 * self.calm) == 11;
-        if fails {
+        tag.stray = ended.is_some_and(|fate| *fate != Fate::Open);
+        tag
+    }
+
+    fn deliver(&mut self, writing: &Writing) -> Delivery {
+        let (p, id) = (writing.tag.participant, writing.tag.transaction);
+        let may_fail = self.faults && self.swarm.has(Fault::Records);
+        let fails = self.reach(p, &writing.tag.name) != Reach::Good || self.links[p].impostor;
+        if fails || may_fail && self.source.once_in(12 * self.swarm.calm) {
             self.oracle.account(id).lost_write = true;
-            self.note(|| format!("a record of {id} to {name} is lost"));
-            if self.source.pick(2) == 1 {
-                tag.stray = true;
-                self.late.push((
-                    p,
-                    Call::Add {
-                        id: name,
-                        producer,
-                        tag,
-                    },
-                ));
-            }
-            return (false, false);
+            self.lose_record(writing);
+            return Delivery::Lost;
+        }
+        if self.join(writing) && matches!(self.produce(writing), Reply::Done(_)) {
+            self.oracle.delivered(writing.tag.clone(), writing.number);
+            return Delivery::Done;
+        }
+        self.oracle.account(id).lost_write = true;
+        Delivery::Refused
+    }
+
+    /// A record is not acknowledged; it, or the request that announces it, may arrive late.
+    fn lose_record(&mut self, writing: &Writing) {
+        let (p, id) = (writing.tag.participant, writing.tag.transaction);
+        self.tell(|| format!("a record of {id} to p{p} is not acknowledged"));
+        if !self.faults {
+            return;
+        }
+        match (self.source.pick(4), writing.class) {
+            (1, VersionClass::V1) => self.late_add(writing),
+            (2, class) => self.late_record(writing, class),
+            _ => {}
+        }
+    }
+
+    fn late_record(&mut self, writing: &Writing, class: VersionClass) {
+        let tag = writing.tag.clone();
+        let open = self.brokers[tag.participant].open_tag(&tag.name) == Some(&tag);
+        if class == VersionClass::V1 && !open {
+            return;
+        }
+        let call = Call::Write {
+            id: tag.name.clone(),
+            producer: writing.producer,
+            class,
+            tag: tag.clone(),
+            number: writing.number,
+        };
+        self.late.push((tag.participant, call));
+    }
+
+    /// A record that was given up has arrived after all.
+    pub fn arrived_late(&mut self, p: usize, tag: &Tag, number: u64) {
+        let visible = self.brokers[p].partition.holds(number);
+        let known = self.oracle.delivered[p].get(tag);
+        if visible && !known.is_some_and(|numbers| numbers.contains(&number)) {
+            self.oracle.arrived(tag.clone(), number);
+        }
+    }
+
+    /// A v1 client first announces the partition.
+    fn join(&mut self, writing: &Writing) -> bool {
+        let tag = &writing.tag;
+        if writing.class == VersionClass::V2 {
+            return true;
         }
         let call = Call::Add {
-            id: name,
-            producer,
+            id: tag.name.clone(),
+            producer: writing.producer,
             tag: tag.clone(),
         };
-        let mut reply = self.execute(p, &call);
-        if reply == Reply::Code(51) {
-            // The client tries again once the markers of the transaction before are written.
-            self.brokers[p].tick(self.now.monotonic.as_micros());
-            reply = self.execute(p, &call);
+        matches!(
+            self.execute_patiently(tag.participant, &call),
+            Reply::Done(_)
+        )
+    }
+
+    fn produce(&mut self, writing: &Writing) -> Reply {
+        let tag = &writing.tag;
+        let call = Call::Write {
+            id: tag.name.clone(),
+            producer: writing.producer,
+            class: writing.class,
+            tag: tag.clone(),
+            number: writing.number,
+        };
+        self.execute_patiently(tag.participant, &call)
+    }
+
+    /// A client tries again once the markers of the transaction before are written.
+    pub(super) fn execute_patiently(&mut self, p: usize, call: &Call) -> Reply {
+        let reply = self.execute(p, call);
+        if reply != Reply::Code(code::CONCURRENT_TRANSACTIONS) {
+            return reply;
         }
-        match reply {
-            Reply::Done(_) => {
-                if !tag.stray {
-                    self.oracle.account(id).written.insert(tag);
-                }
-                (true, true)
-            }
-            Reply::Code(_) => {
-                self.oracle.account(id).lost_write = true;
-                (false, true)
-            }
-        }
+        self.brokers[p].write_markers(u64::MAX);
+        self.execute(p, call)
     }
 }
 
-fn count(report: &mut WriteReport, delivered: bool) {
+fn count(report: &mut WriteReport, delivery: Delivery) {
     report.sent += 1;
-    report.delivered += u64::from(delivered);
-    report.failed += u64::from(!delivered);
+    report.delivered += u64::from(delivery == Delivery::Done);
+    report.failed += u64::from(delivery != Delivery::Done);
 }

@@ -1,9 +1,14 @@
-//! The table of the legal transitions of transactions and branches, as their views name them, and the walk
+//! Transitions: the table of the legal transitions of transactions and branches, as their views name them, and the walk
 //! along it: whatever happens, a state only ever changes into one that the table leads to.
 
 use std::collections::BTreeMap;
 
 use gtc_core::{Coordinator, TransactionId, TransactionState, TransactionView};
+
+use crate::violation::{demand, holds};
+
+/// The name.
+pub const NAME: &str = "transitions";
 
 /// What a transaction may become.
 const TRANSACTION: [(TransactionState, &[TransactionState]); 7] = [
@@ -104,7 +109,10 @@ impl Walk {
 fn compare(before: &TransactionView, view: &TransactionView) {
     let (from, to) = (before.state, view.state);
     let legal = leads(&TRANSACTION, from, to);
-    assert!(legal, "{} went from {from:?} to {to:?}", view.id);
+    let id = view.id;
+    demand(holds(NAME, legal, || {
+        format!("{id} went from {from:?} to {to:?}")
+    }));
     if matches!(to, TransactionState::Ended | TransactionState::Mixed) {
         // What is kept of an ended transaction names its branches otherwise.
         return;
@@ -112,13 +120,13 @@ fn compare(before: &TransactionView, view: &TransactionView) {
     for (old, new) in before.branches.iter().zip(&view.branches) {
         let legal = leads(&BRANCH, old.state, new.state);
         let (id, from, to) = (view.id, old.state, new.state);
-        assert!(legal, "a branch of {id} went from {from} to {to}");
+        demand(holds(NAME, legal, || {
+            format!("a branch of {id} went from {from} to {to}")
+        }));
     }
     let reversed = before.decision.is_some() && view.decision != before.decision;
     let broker_aborted = to == TransactionState::Ended;
-    assert!(
-        !reversed || broker_aborted,
-        "{} reversed its decision",
-        view.id
-    );
+    demand(holds(NAME, !reversed || broker_aborted, || {
+        format!("{id} reversed its decision")
+    }));
 }

@@ -1,0 +1,16 @@
+//! Write ahead: the decision is durable before any branch commits.
+
+use crate::model::broker::Tag;
+use crate::violation::{Verdict, holds};
+use crate::world::account::Account;
+
+/// The name.
+pub const NAME: &str = "write-ahead";
+
+/// When a branch commits; `durable` is whether the log holds the decision now.
+pub fn check(account: &Account, tag: &Tag, durable: bool) -> Verdict {
+    let needed = account.written.len() > 1 || account.recorded;
+    holds(NAME, durable || account.decided || !needed, || {
+        format!("committed without a record: {tag:?}")
+    })
+}

@@ -1,0 +1,61 @@
+//! What an application did with one transaction, and what it was told.
+
+use std::collections::BTreeSet;
+
+use crate::model::broker::Tag;
+
+/// One transaction, as its application and the clusters know it.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// The application asked to commit it.
+    pub commit_asked: bool,
+    /// It asked to abort it.
+    pub abort_asked: bool,
+    /// A write of it failed, and its writer knows.
+    pub lost_write: bool,
+    /// Broker transactions that hold delivered records of it.
+    pub written: BTreeSet<Tag>,
+    /// It needs a record: two branches, an own producer, or a key.
+    pub recorded: bool,
+    /// How often `Ended` came.
+    pub ended: u32,
+    /// What came with it.
+    pub told: Option<Told>,
+    /// A heuristic branch was reported.
+    pub heuristic: bool,
+    /// An operator said how it ended: nobody else knows.
+    pub by_operator: bool,
+    /// The coordinator that began it owns its log.
+    pub live: bool,
+    /// The coordinator that began it lives: its caller will hear how it ended.
+    pub owed: bool,
+    /// A decision was durable at some time.
+    pub decided: bool,
+    /// Its application ended a branch by itself, without having been told.
+    pub rash: bool,
+    /// It did so by a v1 producer.
+    pub rash_v1: bool,
+    /// What became of these is lost: their cluster was restored from a backup after they had ended.
+    pub excused: BTreeSet<Tag>,
+}
+
+impl Account {
+    /// Its application ended a v1 branch by itself, and the coordinator died before it had decided: the next
+    /// one cannot tell that branch from the transaction before it.
+    pub fn is_unknowable(&self) -> bool {
+        self.rash_v1 && !self.decided && matches!(self.told, None | Some(Told::InDoubt))
+    }
+}
+
+/// What a caller was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Acknowledged.
+    Committed,
+    /// Absent.
+    Aborted,
+    /// Unknown.
+    InDoubt,
+    /// Some branches ended otherwise than decided.
+    Mixed,
+}

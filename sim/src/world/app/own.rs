@@ -1,0 +1,229 @@
+//! Producers of the application's own: they settle, initialise, enlist, and end by themselves once told.
+
+use std::sync::Arc;
+
+use gtc_core::{
+    Decision, ParticipantId, ProducerIdentity, Request, Reuse, TransactionId, VersionClass,
+    WriteReport,
+};
+
+use super::App;
+use crate::model::broker::{Call, Reply, writer_version};
+use crate::swarm::Fault;
+use crate::world::World;
+use crate::world::network::Reach;
+use crate::world::process::Role;
+
+/// Where an own producer stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Not initialised in this life.
+    Fresh,
+    /// Has asked to settle.
+    Settling,
+    /// Initialised, and in no transaction.
+    Ready,
+    /// Waits to be enlisted.
+    Enlisting(TransactionId),
+    /// Writes.
+    Writing(TransactionId),
+}
+
+impl Stage {
+    /// The transaction that it is part of.
+    pub fn transaction(self) -> Option<TransactionId> {
+        match self {
+            Self::Enlisting(id) | Self::Writing(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
+/// A producer of the application's own.
+#[derive(Clone, Debug)]
+pub struct Own {
+    pub p: usize,
+    pub name: Arc<str>,
+    pub class: VersionClass,
+    pub stage: Stage,
+    pub producer: ProducerIdentity,
+    pub report: WriteReport,
+}
+
+impl App {
+    /// The own producer of this name.
+    pub fn own(&mut self, p: usize, name: &str) -> Option<&mut Own> {
+        self.owns
+            .iter_mut()
+            .find(|own| own.p == p && *own.name == *name)
+    }
+
+    /// What the façade of an own producer counted.
+    pub fn own_report(&mut self, p: usize, name: &str) -> WriteReport {
+        let own = self.own(p, name);
+        own.map(|own| own.report.clone()).unwrap_or_default()
+    }
+}
+
+impl World {
+    /// Enlists an own producer that is ready.
+    pub fn enlist_own(&mut self, id: TransactionId) {
+        let owns = self.process.app.owns.iter().enumerate();
+        let ready: Vec<usize> = owns
+            .filter(|(_, own)| own.stage == Stage::Ready)
+            .map(|(index, _)| index)
+            .collect();
+        let choice = self.source.pick(ready.len());
+        let Some(index) = ready.get(choice).copied() else {
+            return self.own_step();
+        };
+        let own = &self.process.app.owns[index];
+        let request = Request::EnlistOwn {
+            transaction: id,
+            participant: ParticipantId(own.p as u16),
+            transactional_id: own.name.clone(),
+            version_class: own.class,
+        };
+        if self.request(request).is_ok() {
+            self.process.app.owns[index].stage = Stage::Enlisting(id);
+            self.waits(id, 1);
+        }
+        self.drain();
+    }
+
+    /// Restarts an own producer, or takes it a step further (R5).
+    pub fn own_step(&mut self) {
+        let index = self.source.pick(self.process.app.owns.len());
+        let Some(own) = self.process.app.owns.get_mut(index) else {
+            return;
+        };
+        let may_restart = self.faults && self.swarm.has(Fault::OwnRestart);
+        let restarts = may_restart && own.stage != Stage::Settling && self.source.once_in(6);
+        if own.stage != Stage::Fresh && !restarts {
+            return;
+        }
+        own.stage = Stage::Fresh;
+        self.settle(index);
+        self.drain();
+    }
+
+    /// Asks whether an own producer may initialise.
+    pub fn settle(&mut self, index: usize) {
+        let own = &self.process.app.owns[index];
+        let request = Request::Settle {
+            participant: ParticipantId(own.p as u16),
+            transactional_id: own.name.clone(),
+        };
+        if self.request(request).is_ok() {
+            self.process.app.owns[index].stage = Stage::Settling;
+        }
+    }
+
+    /// It may: its client initialises it, and tries again while the broker is ending what was open.
+    pub fn settled(&mut self, p: usize, name: &Arc<str>) {
+        let Some(own) = self.process.app.own(p, name) else {
+            return;
+        };
+        if own.stage != Stage::Settling {
+            return;
+        }
+        own.stage = Stage::Fresh;
+        if self.reach(p, name) != Reach::Good || self.links[p].impostor {
+            return;
+        }
+        let call = Call::Init {
+            id: name.clone(),
+            timeout_ms: 65_000,
+        };
+        for _ in 0..3 {
+            if let Reply::Done(producer) = self.initialise(p, &call)
+                && let Some(own) = self.process.app.own(p, name)
+            {
+                own.producer = producer;
+                own.stage = Stage::Ready;
+                return;
+            }
+            self.brokers[p].write_markers(u64::MAX);
+        }
+    }
+
+    /// The application of a zombie fences that of its successor, as any two instances of one do.
+    fn initialise(&mut self, p: usize, call: &Call) -> Reply {
+        match self.process.role {
+            Role::Owner => self.execute(p, call),
+            Role::Zombie => self.execute_by_app(p, call),
+        }
+    }
+
+    /// Own producers of a transaction end it by themselves, before they are told.
+    pub fn be_rash(&mut self, id: TransactionId) {
+        for index in 0..self.process.app.owns.len() {
+            let own = &self.process.app.owns[index];
+            if own.stage != Stage::Writing(id) || !self.source.once_in(3) {
+                continue;
+            }
+            let decision = [Decision::Commit, Decision::Abort][self.source.pick(2)];
+            self.tell(|| format!("the application itself ends its branch: {decision:?}"));
+            self.end_by_app(index, decision);
+        }
+    }
+
+    fn end_by_app(&mut self, index: usize, decision: Decision) {
+        let own = &self.process.app.owns[index];
+        let (p, name) = (own.p, own.name.clone());
+        let call = Call::End {
+            id: name.clone(),
+            producer: own.producer,
+            version: writer_version(own.class),
+            decision,
+            intent: self.brokers[p].open_tag(&name).cloned(),
+        };
+        if self.reach(p, &name) == Reach::Good && !self.links[p].impostor {
+            self.execute_by_app(p, &call);
+        }
+    }
+
+    /// Its own commit or abort call returns at once: with a v2 client that is how it learns its next epoch.
+    pub fn own_released(&mut self, (p, name): (usize, &Arc<str>), id: TransactionId, reuse: Reuse) {
+        let owns = self.process.app.owns.iter();
+        let writes = |own: &Own| own.p == p && own.name == *name && own.stage == Stage::Writing(id);
+        let Some(index) = owns.clone().position(writes) else {
+            return;
+        };
+        if self.brokers[p].open_tag(name).is_some_and(|tag| tag.stray) {
+            self.end_by_app(index, Decision::Abort);
+        }
+        let now = self.brokers[p].producer(name);
+        let own = &mut self.process.app.owns[index];
+        let reusable = match own.class {
+            VersionClass::V1 => now == Some(own.producer),
+            VersionClass::V2 => now.is_some(),
+        };
+        if reuse == Reuse::Reuse && reusable && own.report.failed == 0 {
+            own.producer = now.unwrap_or(own.producer);
+            own.stage = Stage::Ready;
+        } else {
+            own.stage = Stage::Fresh;
+        }
+    }
+
+    /// The coordinator's process died: the application hears nothing of what was open.
+    pub fn lose_coordinator(&mut self) {
+        self.process.app.open.clear();
+        self.process.enlisting.clear();
+        self.process.app.job = self.process.app.job.restarted();
+        for id in &self.process.began {
+            let account = self.oracle.account(*id);
+            (account.live, account.owed) = (false, false);
+        }
+        let unsettled = self.faults && self.swarm.has(Fault::OwnUnsettled);
+        for own in &mut self.process.app.owns {
+            // An application that survives may try to go on with the same producer, if all was delivered.
+            let sound = matches!(own.stage, Stage::Writing(_)) && own.report.failed == 0;
+            let survives = unsettled && sound && self.source.once_in(3);
+            if own.stage != Stage::Ready {
+                own.stage = if survives { Stage::Ready } else { Stage::Fresh };
+            }
+        }
+    }
+}
