@@ -230,6 +230,17 @@ impl Real {
         }
     }
 
+    /// Waits until nothing is open under an id any more.
+    pub fn await_end(&mut self, name: &str, patience: Duration) {
+        let began = Instant::now();
+        while let Inquiry::Described(found) = self.describe_now(name)
+            && found.state.is_open()
+        {
+            assert!(began.elapsed() < patience, "{name} stays {found:?}");
+            thread::sleep(Duration::from_millis(25));
+        }
+    }
+
     fn describe_now(&mut self, name: &str) -> Inquiry {
         let request = DescribeTransactionsRequest::default().with_transactional_ids(vec![id(name)]);
         let answer: DescribeTransactionsResponse =
