@@ -80,7 +80,7 @@ impl Engine {
             if !engine.lacks(Broken::ForceFound) {
                 engine.force(found)?;
             }
-            engine.take_over_spare(found)?;
+            engine.drop_spare(found);
         } else {
             engine.make()?;
         }
@@ -95,14 +95,13 @@ impl Engine {
         lack(self.storage.as_ref(), rule)
     }
 
-    fn take_over_spare(&mut self, found: &FoundLog) -> Result<(), LogError> {
-        if let Some((number, bytes)) = found.spare
-            && bytes >= self.setup.segment_bytes
-        {
+    /// Removes the segment that an earlier owner allocated ahead; its room is there for the rewrite. It is not taken
+    /// over: the sync of its name may have failed, and a later one passes over it (rule R1).
+    fn drop_spare(&mut self, found: &FoundLog) {
+        if let Some(number) = found.spare {
             self.numbers.retain(|other| *other != number);
-            self.spare = Some(self.reopen(number, bytes)?);
+            self.remove(&[number]);
         }
-        Ok(())
     }
 
     /// Makes what was found durable before it is rewritten: otherwise a crash of the machine
@@ -376,21 +375,6 @@ impl Engine {
                 Err(error)
             }
         }
-    }
-
-    /// Takes over a spare segment that an earlier owner allocated.
-    fn reopen(&mut self, number: u64, bytes: u64) -> Result<Allocated, LogError> {
-        let path = self.path(number);
-        let file = self
-            .storage
-            .open(&segment_name(number))
-            .map_err(|error| LogError::io("opening", &path, &error))?;
-        reserve(self.storage.as_ref(), file.as_ref(), bytes, &path)?;
-        Ok(Allocated {
-            number,
-            file,
-            bytes,
-        })
     }
 
     /// Removes files that are of no use any more. What cannot be removed does no harm.

@@ -47,8 +47,8 @@ pub(crate) struct FoundLog {
     pub(crate) cut_tail: Option<CutTail>,
     /// All segments there are, in order.
     pub(crate) numbers: Vec<u64>,
-    /// The last one, if it is whole and untouched, with its length.
-    pub(crate) spare: Option<(u64, u64)>,
+    /// The last one, if nothing was written to it.
+    pub(crate) spare: Option<u64>,
 }
 
 /// Reads and judges all segments. Writes nothing.
@@ -59,7 +59,7 @@ pub(crate) fn read_log(storage: &dyn Storage) -> Result<FoundLog, LogError> {
     let spare = segments
         .last()
         .filter(|segment| is_zero(&segment.bytes) && !segment.bytes.is_empty())
-        .map(|segment| (segment.number, segment.bytes.len() as u64));
+        .map(|segment| segment.number);
     let attempts = Reader::attempts(segments);
     reader.judge(
         &attempts,
