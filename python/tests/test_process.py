@@ -49,7 +49,7 @@ def test_ctrl_c_interrupts_a_wait_and_the_coordinator_closes(world: World) -> No
         """
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-I", "-c", program], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"

@@ -231,9 +231,11 @@ impl History {
         for (write, receipt) in std::mem::take(&mut self.waiting) {
             let outcome = receipt.wait();
             full |= matches!(&outcome, Err(error) if error.kind() == LogErrorKind::Full);
-            bytes += bytes_at_most(&write);
+            let wrote = outcome.is_ok() && !entries_of(&write).is_empty();
+            bytes += if wrote { bytes_at_most(&write) } else { 0 };
             self.take_in(write, outcome)?;
         }
+        // What was refused, or had nothing in it, leaves the last writes the last.
         if bytes > 0 {
             self.tail_bytes = bytes;
         }
