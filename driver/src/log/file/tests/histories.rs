@@ -38,7 +38,7 @@ const NOTICED: &[(Broken, &str)] = &[
     (Broken::WriteAgain, "a log that was only crashed opens"),
     (Broken::Rewrite, "a log that was only crashed opens"),
     (Broken::Sync, "a log that was only crashed opens"),
-    (Broken::SyncDirectory, "acknowledged records survive"),
+    (Broken::SyncDirectory, "a log that was only crashed opens"),
     (Broken::Stop, "a failed append ends the log"),
     (Broken::FailedUnknown, "a log that was only crashed opens"),
     (Broken::LastSegment, "a checkpoint makes room"),
