@@ -214,8 +214,9 @@ impl TransactionalConsumer {
         self.ask(|reply| Job::ResumeAt(place, reply)).await?
     }
 
-    /// How far each assigned partition is behind: its end as of the last statistics, which stays
-    /// as it is while the cluster does not answer; what is not done as of now.
+    /// How far each assigned partition is behind: its end, and what is being collected, as of the
+    /// last statistics, which stay as they are while the cluster does not answer; batches that are
+    /// not done as of now.
     #[must_use]
     pub fn lag(&self) -> Vec<PartitionLag> {
         let mut lag = self.shared.lock().lag.clone();

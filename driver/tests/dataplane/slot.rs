@@ -61,7 +61,7 @@ async fn empty_transaction() {
         .send(&record("empty", &"x".repeat(5000)))
         .await
         .expect_err("too large");
-    assert_eq!(error.kind(), DataErrorKind::Refused);
+    assert_eq!(error.kind(), DataErrorKind::NeverAccepted);
     assert!(slot.has_written());
     let report = slot.settle_deliveries().await;
     assert_eq!((report.sent, report.delivered, report.failed), (1, 0, 1));
