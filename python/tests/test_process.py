@@ -35,7 +35,10 @@ def test_ctrl_c_interrupts_a_wait_and_the_coordinator_closes(world: World) -> No
     topic = world.topic()
     program = textwrap.dedent(
         f"""
+        import signal
         import gtc
+        # Whoever started the tests in the background may have left the signal ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with gtc.Coordinator.open({world.config_file()!r}) as coordinator:
             consumer = coordinator.consumer("eu", {topic!r}, {topic!r})
             txn = coordinator.begin()
