@@ -20,6 +20,9 @@ use crate::log::{LogError, LogErrorKind, LogIdentity};
 /// The largest entry: far above what any decision needs, far below what a frame can hold.
 pub(crate) const ENTRY_BYTES_MAX: usize = 16 << 20;
 
+/// From here on no number of a segment or a frame is believed, and none could ever be reached.
+pub(crate) const NUMBERS_END: u64 = 1 << 62;
+
 /// An allocated segment.
 struct Allocated {
     number: u64,
@@ -64,12 +67,21 @@ impl Engine {
         setup: Setup,
         found: &FoundLog,
     ) -> Result<Engine, LogError> {
+        let last_number = found.numbers.last().copied().unwrap_or(0);
+        if last_number.max(found.next_sequence) >= NUMBERS_END {
+            let message = format!(
+                "counts up to segment {last_number} and frame {}, which no log reaches; nothing \
+                 was changed. Remedy: find out who wrote these files, and start with a new log",
+                found.next_sequence
+            );
+            return Err(LogError::new(LogErrorKind::Corrupt, message).at(storage.path()));
+        }
         let mut engine = Engine {
             storage,
             setup,
             current: None,
             spare: None,
-            next_number: found.numbers.last().map_or(1, |last| last + 1),
+            next_number: last_number + 1,
             numbers: found.numbers.clone(),
             next_sequence: found.next_sequence,
             grown_bytes: 0,

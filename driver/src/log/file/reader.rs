@@ -100,11 +100,17 @@ impl Scan {
                 !self.complete && frame.part == self.next_part
             }
         };
-        if frame.sequence != self.next_sequence || !expected {
+        // The number after the last one does not exist, so that the last one is never right.
+        let (Some(next), true) = (frame.sequence.checked_add(1), expected) else {
+            return false;
+        };
+        if frame.sequence != self.next_sequence {
             return false;
         }
-        self.next_sequence += 1;
-        self.next_part += 1;
+        self.next_sequence = next;
+        if frame.kind != FrameKind::Append {
+            self.next_part += 1;
+        }
         self.complete |= frame.kind == FrameKind::SnapshotEnd;
         true
     }

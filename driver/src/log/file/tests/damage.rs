@@ -1,10 +1,15 @@
 //! Every byte flipped, every place cut: the case torn-log.
 
+use std::io;
+use std::sync::Arc;
+
 use super::disk::{Crash, Disk};
 use super::{append, open, options, place, texts};
 use crate::log::LogErrorKind;
-use crate::log::file::format::{HEADER_BYTES, SegmentHeader};
+use crate::log::file::engine::NUMBERS_END;
+use crate::log::file::format::{Frame, FrameKind, FrameWriter, HEADER_BYTES, SegmentHeader};
 use crate::log::file::open_engine;
+use crate::log::file::reader::segment_name;
 use crate::log::file::storage::Storage;
 
 /// Two segments with frames that lie within, at and across the borders of sectors.
@@ -300,7 +305,7 @@ fn another_coordinators_log_is_refused() {
     let operations = disk.operations();
     let mut options = options();
     options.coordinator = "beta".to_owned();
-    let outcome = open_engine(std::sync::Arc::new(disk.clone()), &options, place());
+    let outcome = open_engine(Arc::new(disk.clone()), &options, place());
     let error = outcome.map(drop).unwrap_err();
     assert_eq!(error.kind(), LogErrorKind::Foreign);
     assert!(
@@ -316,7 +321,7 @@ fn a_moved_log_is_refused_until_it_is_adopted() {
     let mut elsewhere = place();
     elsewhere.inode += 1;
     let mut options = options();
-    let storage = std::sync::Arc::new(disk.clone());
+    let storage = Arc::new(disk.clone());
     let error = open_engine(storage.clone(), &options, elsewhere.clone())
         .map(drop)
         .unwrap_err();
@@ -331,4 +336,59 @@ fn a_moved_log_is_refused_until_it_is_adopted() {
         .map(drop)
         .unwrap_err();
     assert_eq!(error.kind(), LogErrorKind::Moved, "{error}");
+}
+
+/// A log of one segment, sound but for its numbers.
+fn log_with_numbers(segment: u64, sequence: u64) -> Disk {
+    let identity = open(&Disk::default()).unwrap().1.identity;
+    let log_id = identity.log_id;
+    let header = SegmentHeader {
+        identity,
+        place: place(),
+        segment,
+        starts_snapshot: true,
+        first_sequence: sequence,
+    };
+    let mut bytes = header.encode().to_vec();
+    let mut writer = FrameWriter::new(&mut bytes);
+    writer.push(b"entry");
+    let kind = FrameKind::SnapshotEnd;
+    let frame = Frame {
+        kind,
+        part: 0,
+        sequence,
+    };
+    writer.finish(frame, log_id);
+    let disk = Disk::default();
+    write_file(&disk, &segment_name(segment), &bytes).unwrap();
+    disk
+}
+
+fn write_file(disk: &Disk, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let file = disk.create(name)?;
+    file.allocate(bytes.len() as u64)?;
+    file.write_at(bytes, 0)?;
+    file.sync()?;
+    disk.sync_directory()
+}
+
+/// Found by the fuzz target `segment`: counting on overflowed.
+#[test]
+fn numbers_that_no_log_reaches_are_refused() {
+    let (_, replay) = open(&log_with_numbers(9, 77)).unwrap();
+    assert_eq!(texts(&replay), [b"entry"]);
+    for (segment, sequence) in [
+        (9, u64::MAX),
+        (9, u64::MAX - 1),
+        (9, NUMBERS_END),
+        (u64::MAX, 77),
+        (NUMBERS_END, 77),
+    ] {
+        let disk = log_with_numbers(segment, sequence);
+        let storage = Arc::new(disk.clone());
+        let Err(error) = open_engine(storage, &options(), place()) else {
+            panic!("segment {segment}, frame {sequence} opened");
+        };
+        assert_eq!(error.kind(), LogErrorKind::Corrupt, "{error}");
+    }
 }
