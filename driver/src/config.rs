@@ -35,6 +35,7 @@ pub use participant::ParticipantConfig;
 pub use secret::Secret;
 
 use crate::error::{Error, ErrorKind};
+pub(crate) use file::read;
 
 /// The configuration of one coordinator.
 #[derive(Clone, Debug)]
@@ -99,7 +100,7 @@ impl Config {
             .with_source(error)
         })?;
         let lookup = |name: &str| std::env::var(name).ok();
-        let mut config = file::read(Some(&path.display().to_string()), &text, &lookup)?;
+        let mut config = read(Some(&path.display().to_string()), &text, &lookup)?;
         if let Some(directory) = path.parent() {
             config.log = directory.join(&config.log);
         }
@@ -111,7 +112,7 @@ impl Config {
     /// # Errors
     /// [`ErrorKind::Config`] with the line.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        file::read(Some("configuration"), text, &|name| {
+        read(Some("configuration"), text, &|name| {
             std::env::var(name).ok()
         })
     }
@@ -123,7 +124,7 @@ impl Config {
     /// [`ErrorKind::Config`] with the key.
     pub fn from_values<K: AsRef<str>, V: AsRef<str>>(values: &[(K, V)]) -> Result<Self, Error> {
         let text = values::to_toml(values);
-        file::read(None, &text, &|_| None)
+        read(None, &text, &|_| None)
     }
 
     /// The coordinator's id.

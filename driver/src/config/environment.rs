@@ -1,7 +1,7 @@
 //! `${NAME}` in the values of a configuration file.
 
 /// Reads a variable; the tests pass a table of their own.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Replaces every `${NAME}` by the variable's value; `$${` stands for a plain `${`.
 ///

@@ -100,7 +100,7 @@ impl Source<'_> {
 }
 
 /// Reads the text of a configuration; `name` stands for it in errors, with the line.
-pub(super) fn read(name: Option<&str>, text: &str, lookup: Lookup<'_>) -> Result<Config, Error> {
+pub(crate) fn read(name: Option<&str>, text: &str, lookup: Lookup<'_>) -> Result<Config, Error> {
     let source = Source { name, text, lookup };
     // The parser's own message would quote the line, and a line may hold a password.
     let root = DeTable::parse(text)
@@ -203,7 +203,7 @@ fn read_participant(
     let mut places = Vec::new();
     for (key, value) in table {
         match key.get_ref().as_ref() {
-            "kind" => kind = Some((source.string("kind", value)?, value.span())),
+            "kind" => kind = Some(value),
             "slots" => participant.slots = source.integer("slots", value)?,
             "names_max" => participant.names_max = source.integer("names_max", value)?,
             "margin_ms" => participant.margin_ms = Some(source.integer("margin_ms", value)?),
@@ -215,15 +215,21 @@ fn read_participant(
         }
     }
     check_kind(source, (name, &header), kind)?;
-    for (property, value, _) in &places {
-        participant = participant.property(property, value);
+    for place in &places {
+        participant = participant.property(&place.name, &place.value);
     }
     check_properties(source, (&participant, header), &places)?;
     Ok(participant)
 }
 
-/// A property's name, its value, and where it stands.
-type Place = (String, String, Range<usize>);
+/// A property and where it stands.
+struct Place {
+    name: String,
+    value: String,
+    span: Range<usize>,
+    /// Something of the value came from the environment, so that no error may repeat it.
+    hidden: bool,
+}
 
 /// TOML reads `a.b = 1` as a table `a` with a key `b`; librdkafka wants the name `a.b` back.
 fn flatten(
@@ -233,7 +239,15 @@ fn flatten(
     places: &mut Vec<Place>,
 ) -> Result<(), Error> {
     let Some(table) = value.get_ref().as_table() else {
-        places.push((name.to_owned(), source.scalar(name, value)?, span));
+        let written = value.get_ref().as_str();
+        let (name, value) = (name.to_owned(), source.scalar(name, value)?);
+        let hidden = written.is_some_and(|written| written != value);
+        places.push(Place {
+            name,
+            value,
+            span,
+            hidden,
+        });
         return Ok(());
     };
     for (key, value) in table {
@@ -246,13 +260,18 @@ fn flatten(
 fn check_kind(
     source: &Source<'_>,
     (name, header): (&str, &Range<usize>),
-    kind: Option<(String, Range<usize>)>,
+    kind: Option<&Spanned<DeValue<'_>>>,
 ) -> Result<(), Error> {
     match kind {
-        Some((kind, _)) if kind == "kafka" => Ok(()),
-        Some((kind, span)) => Err(source
-            .error(span, format!("there is no kind `{kind}` of participant"))
-            .with_remedy("write kind = \"kafka\"")),
+        Some(value) if source.string("kind", value)? == "kafka" => Ok(()),
+        Some(value) => {
+            // As it is written: what stands for a variable may be a secret.
+            let written = value.get_ref().as_str().unwrap_or_default();
+            let problem = format!("there is no kind `{written}` of participant");
+            Err(source
+                .error(value.span(), problem)
+                .with_remedy("write kind = \"kafka\""))
+        }
         None => Err(source
             .error(
                 header.clone(),
@@ -269,17 +288,19 @@ fn check_properties(
 ) -> Result<(), Error> {
     // What is missing has no place but that of its participant.
     let span = |property: &str| {
-        let place = places.iter().find(|(name, ..)| name == property);
-        place.map_or(header.clone(), |(.., span)| span.clone())
+        let place = places.iter().find(|place| place.name == property);
+        place.map_or(header.clone(), |place| place.span.clone())
     };
     // librdkafka's names have dots or are single words: the rest is a slip of one of gtc's own.
-    for (name, ..) in places {
+    for Place { name, .. } in places {
         let own = name.contains('_') && name != "log_level";
         if own || nearest(name, ParticipantConfig::KEYS.iter().copied()).is_some() {
             return Err(source.unknown(span(name), name, ParticipantConfig::KEYS));
         }
     }
-    Properties::parse(&participant.name, participant.revealed())
+    let hidden = places.iter().filter(|place| place.hidden);
+    let hidden = hidden.map(|place| place.name.clone()).collect();
+    Properties::parse_hiding(&participant.name, participant.revealed(), &hidden)
         .map(drop)
         .map_err(|error| {
             let place = source.error(span(error.property()), error.problem());

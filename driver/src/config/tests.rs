@@ -257,3 +257,36 @@ fn a_relative_log_belongs_to_the_directory_of_its_file() {
     let error = Config::from_file(&path).expect_err("it is gone");
     assert!(error.to_string().contains("gtc.toml"), "{error}");
 }
+
+/// Found by the fuzz target `configuration`: a secret in the wrong place was repeated.
+#[test]
+fn no_error_repeats_what_came_from_the_environment() {
+    let kafka = format!("{BASE}[participants.eu]\nkind = 'kafka'\nbootstrap.servers = 'a:1'\n");
+    let cases = [
+        (
+            format!("{BASE}[participants.eu]\nkind = 'k${{EU_PASSWORD}}'"),
+            "no kind `k${EU_PASSWORD}`",
+        ),
+        (
+            format!(
+                "{BASE}[participants.eu]\nkind = 'kafka'\nbootstrap.servers = 'a,${{EU_PASSWORD}}:x'"
+            ),
+            "one of them is no address of a broker",
+        ),
+        (
+            format!("{kafka}'security.protocol' = '${{EU_PASSWORD}}'"),
+            "`security.protocol`",
+        ),
+        (
+            format!("{kafka}'linger.ms' = '${{EU_PASSWORD}}'"),
+            "`linger.ms`",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = read(&text).expect_err(&text);
+        let source = std::error::Error::source(&error).map(|source| format!("{source:?}"));
+        let shown = format!("{error} {error:?} {source:?}");
+        assert!(shown.contains(expected), "{shown}");
+        assert!(!shown.contains("planted-secret"), "{shown}");
+    }
+}

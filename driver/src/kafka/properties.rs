@@ -3,7 +3,7 @@
 pub(crate) mod connection;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use rdkafka::ClientConfig;
@@ -41,9 +41,20 @@ impl Properties {
         participant: &str,
         values: BTreeMap<String, String>,
     ) -> Result<Self, PropertyError> {
+        Self::parse_hiding(participant, values, &BTreeSet::new())
+    }
+
+    /// [`Properties::parse`] where no error repeats the values of the properties in `hidden`
+    /// either: they came from the environment, where secrets are.
+    pub(crate) fn parse_hiding(
+        participant: &str,
+        values: BTreeMap<String, String>,
+        hidden: &BTreeSet<String>,
+    ) -> Result<Self, PropertyError> {
         let check = Check {
             participant,
             values: &values,
+            hidden,
         };
         for name in values.keys() {
             check.classify(name)?;
@@ -110,9 +121,15 @@ impl fmt::Debug for Properties {
 pub(crate) struct Check<'a> {
     participant: &'a str,
     values: &'a BTreeMap<String, String>,
+    hidden: &'a BTreeSet<String>,
 }
 
 impl Check<'_> {
+    /// The value must not be repeated.
+    fn is_secret(&self, name: &str) -> bool {
+        table::is_secret(name) || self.hidden.contains(name)
+    }
+
     fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
@@ -147,7 +164,7 @@ impl Check<'_> {
             Err(KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN, ..)) => {
                 Err(self.unknown(name))
             }
-            Err(KafkaError::ClientConfig(_, reason, ..)) if !table::is_secret(name) => {
+            Err(KafkaError::ClientConfig(_, reason, ..)) if !self.is_secret(name) => {
                 Err(self.error(name, reason, "correct the value"))
             }
             // What librdkafka says of a secret may repeat it.

@@ -211,7 +211,10 @@ fn bootstrap(check: &Check<'_>, protocol: &str) -> Result<Vec<Endpoint>, Propert
         .filter(|server| !server.is_empty())
         .map(|server| {
             endpoint(server, protocol).ok_or_else(|| {
-                let problem = format!("`{server}` is no address of a broker");
+                let problem = match check.is_secret(name) {
+                    true => "one of them is no address of a broker".to_owned(),
+                    false => format!("`{server}` is no address of a broker"),
+                };
                 check.error(
                     name,
                     problem,
