@@ -12,6 +12,11 @@ use crate::time::Time;
 
 /// When an appended record must be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Durability {
     /// At once: something waits for it.
     Forced,
@@ -21,20 +26,33 @@ pub enum Durability {
 
 /// Who writes a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "writer", rename_all = "kebab-case")
+)]
 pub enum Writer {
     /// A managed producer of the pool.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::slot"))]
     Slot(SlotId),
     /// The application's own producer with this transactional.id.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::own"))]
     Own(Arc<str>),
 }
 
 /// One thing to do. The answering response is named with each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "action", rename_all = "kebab-case")
+)]
 pub enum Action {
     /// Append records, in the order of the actions. `Appended` when durable, or `AppendFailed`.
     Append {
         /// The records; the core keeps them as well, until they are durable.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::records"))]
         records: Arc<[Record]>,
         /// When they must be durable.
         durability: Durability,
@@ -42,6 +60,7 @@ pub enum Action {
     /// Replace all that the log holds so far by this snapshot. `Appended` or `AppendFailed`.
     Checkpoint {
         /// Records that lead to the same state.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::records"))]
         snapshot: Vec<Record>,
     },
     /// Connect to the cluster and learn who it is. `Connected` or `ConnectFailed`.
@@ -173,6 +192,11 @@ impl Action {
 /// Why the core waits until an instant: the timer that fires first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum WaitReason {
     /// Only a request or a response can change anything.
     Input,

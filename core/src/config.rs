@@ -11,10 +11,23 @@ use crate::identity::LogId;
 
 /// Retry delays: doubled from `initial` to `max`, then spread by a jitter of up to a half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default)
+)]
 pub struct Backoff {
     /// The first delay.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "initial_us", with = "crate::serial::micros")
+    )]
     pub initial: Duration,
     /// The longest delay.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "max_us", with = "crate::serial::micros")
+    )]
     pub max: Duration,
 }
 
@@ -29,6 +42,7 @@ impl Default for Backoff {
 
 /// One participant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ParticipantConfig {
     /// Its name: letters, digits, `-` and `_`.
     pub name: String,
@@ -37,6 +51,10 @@ pub struct ParticipantConfig {
     /// `transaction.timeout.ms` of its slots.
     pub timeout_ms: i32,
     /// How long before that time-out a commit is no longer promised (R14).
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "margin_us", with = "crate::serial::micros")
+    )]
     pub margin: Duration,
     /// How many slot names one incarnation may make (R6).
     pub names_max: u32,
@@ -44,6 +62,11 @@ pub struct ParticipantConfig {
 
 /// Limits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default)
+)]
 pub struct Limits {
     /// Transactions that are not ended yet.
     pub transactions_max: usize,
@@ -57,12 +80,28 @@ pub struct Limits {
     /// know are dropped.
     pub discarded_max: usize,
     /// How long a caller waits for a slot.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "enlist_timeout_us", with = "crate::serial::micros")
+    )]
     pub enlist_timeout: Duration,
     /// How long after its decision a caller waits at most for the last acknowledgement.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "report_timeout_us", with = "crate::serial::micros")
+    )]
     pub report_timeout: Duration,
     /// How long a slot stays open unused.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "slot_idle_us", with = "crate::serial::micros")
+    )]
     pub slot_idle: Duration,
     /// How often open transactions are listed (R8).
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "sweep_interval_us", with = "crate::serial::micros")
+    )]
     pub sweep_interval: Duration,
     /// Slot names that one log record makes known (R6).
     pub names_per_record: u32,
@@ -90,6 +129,7 @@ impl Default for Limits {
 
 /// The configuration of one coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
     /// The coordinator's id: letters, digits, `-` and `_`.
     pub coordinator: String,
@@ -98,10 +138,13 @@ pub struct Config {
     /// The participants; a [`ParticipantId`](crate::ParticipantId) is an index into this.
     pub participants: Vec<ParticipantConfig>,
     /// Limits.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub limits: Limits,
     /// Retry delays.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub backoff: Backoff,
     /// The seed of the retry jitter.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub seed: u64,
 }
 

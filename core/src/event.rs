@@ -12,8 +12,17 @@ use crate::request::Decision;
 /// Why a global transaction aborted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "reason", rename_all = "kebab-case")
+)]
 pub enum AbortReason {
     /// The caller asked for it.
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     Requested(String),
     /// A branch voted no.
     VotedNo {
@@ -30,6 +39,10 @@ pub enum AbortReason {
     /// It was not asked to commit within its own time-out.
     TimedOut,
     /// The log had no room for the decision; nothing was written.
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     LogFull(String),
     /// A one-phase branch was found aborted by the broker.
     BrokerAborted {
@@ -73,6 +86,11 @@ impl fmt::Display for AbortReason {
 /// How a branch ended otherwise than decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum HeuristicKind {
     /// Decided commit, provably aborted (time-out at the broker, forced termination).
     Aborted,
@@ -86,6 +104,7 @@ pub enum HeuristicKind {
 
 /// One heuristic branch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct HeuristicBranch {
     /// The participant's name.
     pub participant: String,
@@ -98,12 +117,21 @@ pub struct HeuristicBranch {
 /// The outcome of a global transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "outcome", rename_all = "kebab-case")
+)]
 pub enum Outcome {
     /// Every branch committed.
     Committed,
     /// Every branch aborted.
     Aborted(AbortReason),
     /// It may have committed; the log or the clusters will tell. Never reported as aborted.
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     InDoubt(String),
     /// Some branches ended otherwise than decided.
     Mixed {
@@ -144,6 +172,11 @@ pub enum Refusal {
 
 /// What an own producer of class v1 may do after its branch ended (R3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Reuse {
     /// The instance can go on with its next transaction, unless a delivery of it failed: an application that
     /// asks to abort without a vote is the only one who knows.
@@ -155,12 +188,29 @@ pub enum Reuse {
 /// Why a coordinator stopped for good.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "stop", rename_all = "kebab-case")
+)]
 pub enum StopReason {
     /// An append failed or was not answered (R11).
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     LogFailed(String),
     /// Another owner took the log over (R10).
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     LogFenced(String),
     /// The clusters know more than the log: it is an old copy, or was restored (R13).
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     StaleLog(String),
     /// It was closed.
     Closed,
@@ -169,19 +219,33 @@ pub enum StopReason {
 /// The state of a participant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "status", rename_all = "kebab-case")
+)]
 pub enum ParticipantStatus {
     /// Being connected to and listed.
     Starting,
     /// All preconditions proved: it takes branches.
     Verified,
     /// It cannot be used now, and why; it is tried again.
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     Unavailable(String),
     /// It is stopped until the coordinator restarts, and why (R7, R17, a failure of its driver).
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     Stopped(String),
 }
 
 /// An open branch that another log left under this coordinator's id (R12).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ForeignBranch {
     /// The participant's name.
     pub participant: String,
@@ -272,6 +336,11 @@ pub enum Event {
 /// The state of a listed transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum TransactionState {
     /// Taking branches and writes.
     Active,
@@ -291,6 +360,7 @@ pub enum TransactionState {
 
 /// One branch of a [`TransactionView`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct BranchView {
     /// The participant's name.
     pub participant: String,
@@ -304,10 +374,15 @@ pub struct BranchView {
 
 /// A transaction as operators see it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TransactionView {
     /// Its id.
     pub id: TransactionId,
     /// The application's key.
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "key_hex", serialize_with = "crate::serial::hex::serialize")
+    )]
     pub key: Option<Vec<u8>>,
     /// Its state.
     pub state: TransactionState,

@@ -8,6 +8,11 @@ use crate::identity::{ProducerIdentity, VersionClass};
 
 /// The state of a transaction at its broker transaction coordinator, as DescribeTransactions names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum BrokerState {
     /// Initialised, nothing written.
     Empty,
@@ -29,6 +34,7 @@ pub enum BrokerState {
 
 /// One answer of DescribeTransactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TransactionDescription {
     /// The state.
     pub state: BrokerState,
@@ -42,32 +48,52 @@ pub struct TransactionDescription {
 
 /// The result of asking for the state of a transactional.id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "inquiry", rename_all = "kebab-case")
+)]
 pub enum Inquiry {
     /// The broker described it.
     Described(TransactionDescription),
     /// The broker does not know the id (never used, or expired).
     NotFound,
     /// The broker refused to tell, with this Kafka error code.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::code"))]
     Refused(i16),
     /// No answer: unreachable, timed out, or the coordinator is moving.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     NoAnswer(String),
 }
 
 /// The result of one attempt to end a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "answer", rename_all = "kebab-case")
+)]
 pub enum EndAnswer {
     /// The broker accepted it (error code 0); for a writer's own call: it returned without error.
     Acknowledged,
     /// The broker answered with this Kafka error code.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::code"))]
     Code(i16),
     /// Sent, or perhaps sent, and not answered.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     NoAnswer(String),
     /// Provably not sent.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     NotSent(String),
 }
 
 /// What a branch's writer counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default)
+)]
 pub struct WriteReport {
     /// Records handed to the producer.
     pub sent: u64,
@@ -89,6 +115,7 @@ pub struct WriteReport {
 
 /// The answer to [`Action::Prepare`](crate::Action::Prepare).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PrepareReport {
     /// What the writer counted, once nothing is in flight any more.
     pub writes: WriteReport,
@@ -100,19 +127,27 @@ pub struct PrepareReport {
 
 /// Whether every request that a slot's producer sent has been answered (R3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "condition", rename_all = "kebab-case")
+)]
 pub enum SlotCondition {
     /// Proved by the client's own witness.
     Clean,
     /// Not proved, and why.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     Unproven(String),
 }
 
 /// One transactional.id that a cluster listed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ListedTransaction {
     /// The transactional.id.
     pub transactional_id: Arc<str>,
     /// Its producer id.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::decimal"))]
     pub producer_id: i64,
     /// Its state.
     pub state: BrokerState,
@@ -120,6 +155,7 @@ pub struct ListedTransaction {
 
 /// The answer to [`Action::List`](crate::Action::List).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Listing {
     /// All ids with the prefix asked for, in every state.
     pub transactions: Vec<ListedTransaction>,

@@ -20,6 +20,11 @@ type BranchKey = (Arc<str>, Arc<str>);
 /// What is known of a transaction's outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum KnownOutcome {
     /// Every branch committed.
     Committed,

@@ -38,8 +38,11 @@ mod record;
 mod request;
 mod response;
 mod rising;
+#[cfg(feature = "serde")]
+mod serial;
 mod time;
 mod timers;
+pub mod transitions;
 mod vote;
 
 pub use action::{Action, Durability, Output, WaitReason, Writer};
@@ -63,4 +66,6 @@ pub use ledger::{KnownOutcome, Ledger};
 pub use record::{DecidedBranch, RECORD_VERSION, Record, RecordError};
 pub use request::{Accepted, CommitReturn, Decision, Request};
 pub use response::{AppendFailure, ConnectReport, Response, SlotFailure};
+#[cfg(feature = "serde")]
+pub use serial::words::WORDS;
 pub use time::{Now, Time};

@@ -16,6 +16,7 @@ pub const RECORD_VERSION: u8 = 1;
 
 /// A branch named by a commit decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct DecidedBranch {
     /// The participant's name.
     pub participant: Arc<str>,
@@ -28,6 +29,11 @@ pub struct DecidedBranch {
 /// One record of the decision log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "record", rename_all = "kebab-case")
+)]
 pub enum Record {
     /// A start of the coordinator (R13).
     Started {
@@ -81,6 +87,10 @@ pub enum Record {
         /// The global transaction.
         transaction: TransactionId,
         /// The application's key.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "key_hex", serialize_with = "crate::serial::hex::serialize")
+        )]
         key: Option<Arc<[u8]>>,
         /// When, in milliseconds since the Unix epoch.
         unix_ms: u64,
@@ -118,6 +128,10 @@ pub enum Record {
         /// What was decided.
         decision: Decision,
         /// The application's key.
+        #[cfg_attr(
+            feature = "serde",
+            serde(rename = "key_hex", serialize_with = "crate::serial::hex::serialize")
+        )]
         key: Option<Arc<[u8]>>,
         /// When it was decided, in milliseconds since the Unix epoch.
         unix_ms: u64,

@@ -9,6 +9,11 @@ use crate::identity::{ParticipantId, TransactionId, VersionClass};
 
 /// The decision of a global transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum Decision {
     /// Every branch commits.
     Commit,
@@ -18,6 +23,11 @@ pub enum Decision {
 
 /// When a commit is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
 pub enum CommitReturn {
     /// When every branch has acknowledged.
     #[default]
@@ -29,12 +39,25 @@ pub enum CommitReturn {
 /// A request. What it leads to arrives as an [`Event`](crate::Event), unless noted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "request", rename_all = "kebab-case")
+)]
 pub enum Request {
     /// Begin a global transaction. Answered at once by [`Accepted::Begun`].
     Begin {
         /// A key of the application's, to ask for the outcome by after a crash.
+        #[cfg_attr(
+            feature = "serde",
+            serde(default, rename = "key_hex", with = "crate::serial::hex")
+        )]
         key: Option<Vec<u8>>,
         /// Abort by itself when it was not asked to commit within this time.
+        #[cfg_attr(
+            feature = "serde",
+            serde(default, rename = "timeout_us", with = "crate::serial::micros_option")
+        )]
         timeout: Option<Duration>,
     },
     /// Lease a slot of `participant` for it. `Event::Enlisted` or `Event::EnlistRefused`.
@@ -60,6 +83,7 @@ pub enum Request {
         /// The global transaction.
         transaction: TransactionId,
         /// When to report.
+        #[cfg_attr(feature = "serde", serde(default))]
         report: CommitReturn,
     },
     /// Abort. `Event::Ended`.
@@ -118,8 +142,17 @@ pub enum Request {
 
 /// The immediate answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "accepted", rename_all = "kebab-case")
+)]
 pub enum Accepted {
     /// A transaction began.
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::transaction")
+    )]
     Begun(TransactionId),
     /// The result arrives as an event.
     Pending,

@@ -7,17 +7,26 @@ use crate::identity::ProducerIdentity;
 
 /// Why an append did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "failure", rename_all = "kebab-case")
+)]
 pub enum AppendFailure {
     /// Provably nothing was written (no space): the record does not exist.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     Refused(String),
     /// It may or may not be durable (R11).
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     Unknown(String),
     /// Another owner has fenced this log (R10).
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     Fenced(String),
 }
 
 /// Why a slot did not open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SlotFailure {
     /// The time-out asked for is above the cluster's ceiling.
     pub timeout_above_ceiling: bool,
@@ -27,6 +36,7 @@ pub struct SlotFailure {
 
 /// The answer to [`Action::Connect`](crate::Action::Connect).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ConnectReport {
     /// The cluster.id.
     pub cluster_id: String,
@@ -39,6 +49,11 @@ pub struct ConnectReport {
 /// A response; its [`ActionId`](crate::ActionId) says to which action.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "response", rename_all = "kebab-case")
+)]
 pub enum Response {
     /// `Append`, `Checkpoint`: durable.
     Appended,
@@ -47,6 +62,7 @@ pub enum Response {
     /// `Connect`: the cluster answered.
     Connected(ConnectReport),
     /// `Connect`: it did not, and why.
+    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
     ConnectFailed(String),
     /// `OpenSlot`: the producer is initialised.
     SlotOpened {

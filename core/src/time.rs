@@ -8,6 +8,11 @@ use core::time::Duration;
 ///
 /// Deadlines are kept in it (safety rule R14); on Linux the driver reads `CLOCK_BOOTTIME`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(transparent)
+)]
 pub struct Time(u64);
 
 impl Time {
@@ -50,8 +55,10 @@ impl fmt::Display for Time {
 
 /// Both clocks at one moment: the monotonic one decides, the wall clock only dates records for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Now {
     /// The monotonic instant.
+    #[cfg_attr(feature = "serde", serde(rename = "monotonic_us"))]
     pub monotonic: Time,
     /// Milliseconds since the Unix epoch.
     pub unix_ms: u64,

@@ -7,7 +7,7 @@ cargo xtask: the one door
   test [ARGS]                  verify, then every test; ARGS go to `cargo test`
   verify                       format, clippy, documentation, tests of the house; never writes
   fix                          repairs what can be repaired: clippy --fix, format
-  generate                     error kinds and configuration keys for every language
+  generate [vectors]           error kinds, configuration keys, golden scenarios for every language
   languages [NAME...]          builds, installs and tests the packages: python
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
@@ -64,11 +64,12 @@ cargo xtask fix
 Applies what clippy can repair by itself, and formats. Works on uncommitted files too.";
 
 const GENERATE: &str = "\
-cargo xtask generate
+cargo xtask generate [vectors]
 
 Writes error kinds, retry advice and configuration keys from the tables of the driver into the
-sources of each language, and names the verbs whose words a documentation lacks. `verify` and the
-tests fail where a file is stale.";
+sources of each language, names the verbs whose words a documentation lacks, and records the golden
+scenarios of the core; `vectors` does the last alone. `verify` and the tests fail where a file is
+stale.";
 
 const LANGUAGES: &str = "\
 cargo xtask languages [NAME...]

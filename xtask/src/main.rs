@@ -62,7 +62,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "test" => test_run::test(rest),
         "verify" => refuse_arguments(name, rest).and_then(|()| verify()),
         "fix" => refuse_arguments(name, rest).and_then(|()| fix()),
-        "generate" => refuse_arguments(name, rest).and_then(|()| generate()),
+        "generate" => generate(rest),
         "clusters" => clusters::run(rest),
         "languages" => languages::run(rest),
         "sim" => sim(rest),
@@ -191,11 +191,23 @@ fn fix() -> Result<(), Failure> {
 }
 
 /// Writes the tables of the driver down in each language.
-fn generate() -> Result<(), Failure> {
+fn generate(arguments: &[String]) -> Result<(), Failure> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (tables, vectors) = match words[..] {
+        [] => (true, true),
+        ["vectors"] => (false, true),
+        _ => return Err(Failure::usage("say `vectors`, or nothing for everything")),
+    };
     require(&[Need::Build])?;
-    Step::new("generate", cargo(&["run", "--quiet", "-p", "gtc-generate"]))
-        .remedy("give the documentation of that language the words it names")
-        .run()
+    if tables {
+        Step::new("generate", cargo(&["run", "--quiet", "-p", "gtc-generate"]))
+            .remedy("give the documentation of that language the words it names")
+            .run()?;
+    }
+    if vectors {
+        Step::new("vectors", cargo(&["run", "--quiet", "-p", "gtc-vectors"])).run()?;
+    }
+    Ok(())
 }
 
 fn refuse_arguments(name: &str, arguments: &[String]) -> Result<(), Failure> {

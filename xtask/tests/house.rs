@@ -21,11 +21,15 @@ const DIRECTION: &[(&str, &[&str], &[&str])] = &[
     ("gtc-chaos", &["gtc-clusters"], &[]),
     ("gtc-bench", &["gtc", "gtc-core", "gtc-clusters"], &[]),
     ("gtc-sim", &["gtc-core"], &["gtc", "gtc-clusters"]),
+    ("gtc-vectors", &["gtc-core"], &[]),
     ("xtask", &["gtc-clusters"], &[]),
 ];
 
 /// What the core may use from outside.
 const CORE_DEPENDENCIES: &[&str] = &["crc"];
+
+/// What it may use where somebody asks for it by a feature.
+const CORE_OPTIONAL_DEPENDENCIES: &[&str] = &["serde"];
 
 /// A pure state machine has no clock, no chance and no world.
 const FORBIDDEN_IN_CORE: &[&str] = &[
@@ -38,11 +42,17 @@ const FORBIDDEN_IN_CORE: &[&str] = &[
     "std::env",
 ];
 
+struct Dependency {
+    name: String,
+    in_tests: bool,
+    optional: bool,
+}
+
 struct Package {
     name: String,
     dir: PathBuf,
     targets: Vec<(String, PathBuf)>,
-    dependencies: Vec<(String, bool)>,
+    dependencies: Vec<Dependency>,
     /// What it switches on in its dependencies, and by default in itself.
     features_on: Vec<String>,
 }
@@ -83,7 +93,11 @@ fn package(value: &Value) -> Package {
             .map(|target| (kind(target), PathBuf::from(text(target, "src_path"))))
             .collect(),
         dependencies: array(value, "dependencies")
-            .map(|dependency| (text(dependency, "name"), dependency["kind"] == "dev"))
+            .map(|dependency| Dependency {
+                name: text(dependency, "name"),
+                in_tests: dependency["kind"] == "dev",
+                optional: dependency["optional"] == true,
+            })
             .collect(),
         features_on: features_on(value),
     }
@@ -147,11 +161,11 @@ fn dependencies_point_from_the_core_outwards_only() {
             .iter()
             .find(|(known, _, _)| *known == name)
             .unwrap_or_else(|| panic!("place the new crate {name} in DIRECTION"));
-        for (dependency, in_tests) in &package.dependencies {
-            let dependency = dependency.as_str();
+        for dependency in &package.dependencies {
+            let (dependency, in_tests) = (dependency.name.as_str(), dependency.in_tests);
             // A crate may depend on itself in its tests: that is how they switch its features on.
             let allowed = product.contains(&dependency)
-                || *in_tests && (tests.contains(&dependency) || dependency == name);
+                || in_tests && (tests.contains(&dependency) || dependency == name);
             assert!(
                 !ours.contains(dependency) || allowed,
                 "{name} must not use {dependency}"
@@ -167,13 +181,18 @@ fn the_core_needs_nothing_but_its_checksum() {
         .iter()
         .find(|package| package.name == "gtc-core")
         .unwrap();
-    let product: Vec<&str> = core
-        .dependencies
-        .iter()
-        .filter(|(_, in_tests)| !in_tests)
-        .map(|(name, _)| name.as_str())
-        .collect();
-    assert_eq!(product, CORE_DEPENDENCIES);
+    let product = |optional: bool| -> Vec<&str> {
+        let wanted = core
+            .dependencies
+            .iter()
+            .filter(|one| !one.in_tests && one.optional == optional);
+        wanted.map(|one| one.name.as_str()).collect()
+    };
+    assert_eq!(product(false), CORE_DEPENDENCIES);
+    assert_eq!(product(true), CORE_OPTIONAL_DEPENDENCIES);
+    let manifest = read(&core.dir.join("Cargo.toml"));
+    let switched_on = manifest.lines().any(|line| line.starts_with("default ="));
+    assert!(!switched_on, "no feature of the core is on by default");
 }
 
 /// Rules can be left out in builds that ask for it by `--features broken`, and in no other.

@@ -432,6 +432,16 @@ impl Coordinator {
             (ParticipantStatus::Starting, _) => {
                 Refusal::Unavailable(format!("no answer within {waited} ms"))
             }
+            _ if matches!(
+                transaction.branches[index].state,
+                BranchState::Inspecting { .. }
+            ) =>
+            {
+                Refusal::Unavailable(format!("it was not described within {waited} ms"))
+            }
+            _ if matches!(transaction.branches[index].writer, BranchWriter::Own(_)) => {
+                Refusal::Unavailable(format!("its earlier branch is not ended for {waited} ms"))
+            }
             (_, Some(why)) => {
                 Refusal::SlotTimeout(format!("within {waited} ms; last error: {why}"))
             }

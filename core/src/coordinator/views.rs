@@ -15,6 +15,7 @@ use crate::request::Decision;
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counters {
     /// Transactions begun.
     pub begun: u64,
@@ -48,6 +49,7 @@ pub struct Counters {
 
 /// The slots of one participant, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SlotCounts {
     /// All instances, those being opened and closed too.
     pub open: usize,

@@ -1,57 +1,15 @@
-//! Transitions: the table of the legal transitions of transactions and branches, as their views name them, and the walk
-//! along it: whatever happens, a state only ever changes into one that the table leads to.
+//! The walk along the core's tables of transitions: whatever happens, a state only ever changes into one
+//! that its table leads to.
 
 use std::collections::BTreeMap;
 
+use gtc_core::transitions::{BRANCH, TRANSACTION};
 use gtc_core::{Coordinator, TransactionId, TransactionState, TransactionView};
 
 use crate::violation::{demand, holds};
 
 /// The name.
 pub const NAME: &str = "transitions";
-
-/// What a transaction may become.
-const TRANSACTION: [(TransactionState, &[TransactionState]); 7] = [
-    (
-        TransactionState::Active,
-        &[TransactionState::Preparing, TransactionState::Completing],
-    ),
-    (
-        TransactionState::Preparing,
-        &[TransactionState::Deciding, TransactionState::Completing],
-    ),
-    (TransactionState::Deciding, &[TransactionState::Completing]),
-    (
-        TransactionState::Completing,
-        &[TransactionState::InDoubt, TransactionState::Ended],
-    ),
-    (TransactionState::InDoubt, &[TransactionState::Ended]),
-    (TransactionState::Ended, &[TransactionState::Mixed]),
-    (TransactionState::Mixed, &[]),
-];
-
-/// What a branch may become.
-const BRANCH: [(&str, &[&str]); 13] = [
-    (
-        "waiting for a slot",
-        &["being inspected", "enlisted", "not enlisted"],
-    ),
-    ("being inspected", &["enlisted", "not enlisted"]),
-    ("enlisted", &["preparing", "ending"]),
-    ("preparing", &["prepared", "read-only", "voted no"]),
-    ("prepared", &["ending"]),
-    ("voted no", &["ending"]),
-    (
-        "ending",
-        &["acknowledged", "recording a heuristic outcome", "in doubt"],
-    ),
-    ("recording a heuristic outcome", &["heuristic", "ending"]),
-    ("in doubt", &["acknowledged"]),
-    ("read-only", &[]),
-    ("acknowledged", &[]),
-    ("heuristic", &[]),
-    ("not enlisted", &[]),
-];
 
 /// Whether the table leads from one state to another, in any number of transitions.
 fn leads<S: Copy + PartialEq>(table: &[(S, &[S])], from: S, to: S) -> bool {
