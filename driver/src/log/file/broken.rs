@@ -7,11 +7,11 @@ use super::storage::Storage;
 /// A rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// R1: recovery does not sync what it read before it rewrites it.
+    /// R1: recovery does not sync what it read.
     ForceFound,
     /// R1: recovery syncs what it read without writing it again, which after a failed sync does nothing.
     WriteAgain,
-    /// R1: recovery does not rewrite what it read, which a failed sync may have kept from the disk.
+    /// R1: recovery goes on behind what a crash left, and rewrites nothing.
     Rewrite,
     /// An append is acknowledged before it is synced.
     Sync,

@@ -1,14 +1,17 @@
 //! The decision log on a local disk.
 //!
-//! # Why every open rewrites the log
+//! # What an open does before anything counts
 //! After a failed sync the page cache may hold records that the disk does not, and later syncs
 //! of the same file report success (rule R1). Which opens follow a failed sync cannot be known:
-//! the process may have been killed before it could leave a mark. So each open writes the
-//! segment of the last frame once more, as only that makes a later sync mean something, syncs
-//! what it read, writes all entries that count into new segments, syncs these and their directory,
-//! and removes the old ones, as a checkpoint does. That is one code path for a restart, for a cut tail, for a moved
-//! log and for a checkpoint; it is bounded by what was logged since the last checkpoint, and
-//! needs no room on a full disk as long as this fits into the segment allocated ahead, which
+//! the process may have been killed before it could leave a mark. But a frame is written only
+//! when its predecessor is synced, so that only the last one is in doubt: each open writes that
+//! one again, syncs all segments and their directory, and goes on behind it.
+//!
+//! Where a crash left something to clear away (a cut tail, half a checkpoint, a log that was
+//! never handed out), or the log was moved, all entries that count are written into new segments
+//! as well, these and their directory are synced, and the old ones are removed, as by a
+//! checkpoint. This is bounded by what was logged since the last checkpoint, and
+//! needs no room on a full disk as long as it fits into the segment allocated ahead, which
 //! appends leave alone. So whoever hears `Full` can still write a checkpoint.
 //!
 //! # What a crash can leave, and what is damage
@@ -230,7 +233,7 @@ fn absent(directory: &Path) -> LogError {
     LogError::new(LogErrorKind::Absent, message).at(directory)
 }
 
-/// Reads, checks and rewrites a log.
+/// Reads, checks and forces a log.
 fn open_engine(
     storage: Arc<dyn Storage>,
     options: &FileLogOptions,

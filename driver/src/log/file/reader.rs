@@ -42,13 +42,28 @@ pub(crate) struct FoundLog {
     pub(crate) header: Option<SegmentHeader>,
     pub(crate) entries: Vec<Bytes>,
     pub(crate) next_sequence: u64,
-    /// The segment of the last frame.
-    pub(crate) last_segment: Option<u64>,
+    /// Where the last frame is.
+    pub(crate) last: Option<LastFrame>,
+    /// The bytes of the frames behind the snapshot.
+    pub(crate) appended_bytes: u64,
+    /// Nothing is to be cleared away: the segments hold this log, whole, and at most a spare.
+    pub(crate) tidy: bool,
     pub(crate) cut_tail: Option<CutTail>,
     /// All segments there are, in order.
     pub(crate) numbers: Vec<u64>,
     /// The last one, if nothing was written to it.
     pub(crate) spare: Option<u64>,
+}
+
+/// Where a log's last frame is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastFrame {
+    /// The number of its segment, and that file's length.
+    pub(crate) segment: u64,
+    pub(crate) segment_bytes: u64,
+    /// Where the frame starts and ends.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
 }
 
 /// Reads and judges all segments. Writes nothing.
@@ -67,7 +82,9 @@ pub(crate) fn read_log(storage: &dyn Storage) -> Result<FoundLog, LogError> {
             header: None,
             entries: Vec::new(),
             next_sequence: 1,
-            last_segment: None,
+            last: None,
+            appended_bytes: 0,
+            tidy: false,
             cut_tail: None,
             numbers,
             spare,
@@ -81,7 +98,8 @@ struct Scan {
     entries: Vec<Bytes>,
     next_sequence: u64,
     next_part: u32,
-    last_segment: Option<u64>,
+    last: Option<LastFrame>,
+    appended_bytes: u64,
     cut_tail: Option<CutTail>,
 }
 
@@ -216,11 +234,14 @@ impl Reader<'_> {
                 continue;
             }
             self.check_continuation(later_start, header, scan.next_sequence)?;
+            let tidy = is_tidy(attempt, &scan, &found);
             return Ok(FoundLog {
                 header: Some(header.clone()),
                 entries: scan.entries,
                 next_sequence: scan.next_sequence,
-                last_segment: scan.last_segment,
+                tidy,
+                last: scan.last,
+                appended_bytes: scan.appended_bytes,
                 cut_tail: scan.cut_tail,
                 ..found
             });
@@ -270,7 +291,8 @@ impl Reader<'_> {
             entries: Vec::new(),
             next_sequence: start.first_sequence,
             next_part: 0,
-            last_segment: None,
+            last: None,
+            appended_bytes: 0,
             cut_tail: None,
         };
         for segment in attempt {
@@ -356,7 +378,15 @@ impl Reader<'_> {
             if !scan.accept(found.frame) {
                 return Err(self.corrupt(segment.number, offset, "a frame out of order"));
             }
-            scan.last_segment = Some(segment.number);
+            scan.last = Some(LastFrame {
+                segment: segment.number,
+                segment_bytes: segment.bytes.len() as u64,
+                start: offset as u64,
+                end: found.end as u64,
+            });
+            if found.frame.kind == FrameKind::Append {
+                scan.appended_bytes += (found.end - offset) as u64;
+            }
             let entries = found
                 .entries
                 .into_iter()
@@ -365,4 +395,15 @@ impl Reader<'_> {
             offset = found.end;
         }
     }
+}
+
+/// Whether a log can go on where it ends, with nothing left behind by a crash.
+fn is_tidy(attempt: &[Segment], scan: &Scan, found: &FoundLog) -> bool {
+    let is_used = |number: &u64| Some(*number) != found.spare;
+    let held = attempt.iter().map(|segment| segment.number).filter(is_used);
+    let used: Vec<u64> = found.numbers.iter().copied().filter(is_used).collect();
+    // A log that is still in its first segment may never have been handed out.
+    let handed_out = used.first() != Some(&FIRST_SEGMENT);
+    let ends_last = used.last().copied() == scan.last.map(|last| last.segment);
+    handed_out && ends_last && scan.cut_tail.is_none() && held.eq(used.iter().copied())
 }

@@ -461,7 +461,7 @@ fn rules_of_the_log_that_are_left_out_are_noticed_in_what_the_core_does() {
         Broken::Rewrite,
         Broken::WriteAgain,
     ] {
-        let mut all = (0..how_many(400)).map(|seed| (seed, run(seed, Some(rule))));
+        let mut all = (0..how_many(4000)).map(|seed| (seed, run(seed, Some(rule))));
         let found = all.find_map(|(seed, result)| Some((seed, result.err()?)));
         let (seed, violation) = found.unwrap_or_else(|| panic!("{rule:?} is not noticed"));
         println!("{:<16}{:>6} {violation}", format!("{rule:?}"), seed + 1);

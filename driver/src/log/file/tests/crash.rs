@@ -256,3 +256,20 @@ fn a_checkpoint_removes_old_segments() {
     engine.allocate_ahead().unwrap();
     assert_eq!((disk.names().len(), engine.grown_bytes()), (2, 0));
 }
+
+/// A whole log is not rewritten by each start, and what it grew by counts on.
+#[test]
+fn a_start_goes_on_behind_the_last_frame() {
+    let disk = Disk::default();
+    let (mut engine, _) = open(&disk).unwrap();
+    append(&mut engine, &[vec![1; 700]]).unwrap();
+    let grown = engine.grown_bytes();
+    let restarted = disk.after(Crash::Process);
+    let (mut engine, _) = open(&restarted).unwrap();
+    assert_eq!(restarted.names()[0], disk.names()[0]);
+    assert_eq!(engine.grown_bytes(), grown);
+    append(&mut engine, &[vec![2; 700]]).unwrap();
+    assert_eq!(engine.grown_bytes(), 2 * grown);
+    let (_, replay) = open(&restarted.after(Crash::LoseAll)).unwrap();
+    assert_eq!(texts(&replay), [vec![1; 700], vec![2; 700]]);
+}

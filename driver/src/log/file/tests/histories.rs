@@ -40,7 +40,7 @@ const NOTICED: &[(Broken, &str)] = &[
     (Broken::Sync, "a log that was only crashed opens"),
     (Broken::SyncDirectory, "a log that was only crashed opens"),
     (Broken::Stop, "a failed append ends the log"),
-    (Broken::FailedUnknown, "a log that was only crashed opens"),
+    (Broken::FailedUnknown, "a refused record is never found"),
     (Broken::LastSegment, "a checkpoint makes room"),
     (Broken::Damage, "damage is noticed"),
     (Broken::LaterFrames, "damage is noticed"),

@@ -407,7 +407,11 @@ impl History {
             place.inode += 1;
         }
         let outcome = open_engine(Arc::new(copy), &options, place).map(|_| ());
-        let (invariant, kind) = if foreign {
+        let is_corrupt = |error: &LogError| error.kind() == LogErrorKind::Corrupt;
+        let (invariant, kind) = if outcome.as_ref().is_err_and(is_corrupt) {
+            // Whoever it belongs to, it was read first.
+            ("a log that was only crashed opens", LogErrorKind::Foreign)
+        } else if foreign {
             ("a foreign log is refused", LogErrorKind::Foreign)
         } else {
             ("a moved log is refused", LogErrorKind::Moved)
