@@ -35,7 +35,7 @@ use crate::kafka::consumer::GroupOffsets;
 use crate::kafka::error::{DataError, DataErrorKind};
 use crate::kafka::failure;
 use crate::kafka::record::OutgoingRecord;
-use crate::kafka::statistics::{Judgement, ProducerStatistics};
+use crate::kafka::statistics::{Judgement, RawEvent};
 use context::{Attempt, SlotContext};
 pub use settings::SlotSettings;
 use worker::{SlotProducer, Worker};
@@ -44,6 +44,8 @@ use worker::{SlotProducer, Worker};
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for statistics that prove a slot clean.
 const VERIFY_PATIENCE: Duration = Duration::from_secs(5);
+/// How often to yield before sleeping while librdkafka releases delivery reports.
+const RELEASE_YIELDS: u32 = 64;
 /// How long a record waits for room in the producer's queue.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(60);
 /// How often it looks: librdkafka frees the room after its last signal, and a full queue holds
@@ -51,8 +53,6 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(60);
 const QUEUE_STEP: Duration = Duration::from_millis(2);
 /// Beyond the delivery time-out, at which librdkafka itself gives up each record.
 const SETTLE_GRACE: Duration = Duration::from_secs(30);
-/// How often to yield before sleeping while librdkafka releases delivery reports.
-const RELEASE_YIELDS: u32 = 64;
 
 /// One transactional producer of the pool.
 pub struct SlotInstance {
@@ -69,8 +69,9 @@ pub struct SlotInstance {
 /// What is true from the first write to the end.
 #[derive(Default)]
 struct Lease {
-    /// The last statistics event that had arrived before the local transaction was begun.
-    baseline: Option<ProducerStatistics>,
+    /// The last statistics event that had arrived before the local transaction was begun; it is read once
+    /// that has ended, when nobody waits.
+    baseline: Option<RawEvent>,
     /// When the ending call had returned.
     ended_us: Option<i64>,
     /// Why the instance can never be used again.
@@ -258,7 +259,7 @@ impl SlotInstance {
             let why = "the slot was not verified since its last transaction".to_owned();
             return Err((DataErrorKind::InvalidState, why));
         }
-        lease.baseline = self.context().statistics.latest().ok().flatten();
+        lease.baseline = self.context().statistics.latest();
         // Until it has returned nobody knows whether it began; an abandoned call leaves this.
         lease.broken = Some("beginning a transaction was abandoned".to_owned());
         let outcome = self
@@ -360,6 +361,7 @@ impl SlotInstance {
         let Some(baseline) = &lease.baseline else {
             return Err("no statistics had arrived before the first write".to_owned());
         };
+        let baseline = baseline.parse()?;
         let deadline = Instant::now() + VERIFY_PATIENCE;
         let mut after_us = ended_us;
         loop {
@@ -369,7 +371,7 @@ impl SlotInstance {
                 .statistics
                 .generated_after(after_us, left)
                 .await?;
-            match event.judge(baseline) {
+            match event.judge(&baseline) {
                 Judgement::Answered => return Ok(()),
                 Judgement::Unanswered(why) => return Err(why),
                 Judgement::Waiting(why) if left.is_zero() => return Err(why),

@@ -154,10 +154,22 @@ pub(super) struct StatisticsTap {
     arrived: Notify,
 }
 
-#[derive(Default)]
-struct RawEvent {
+/// An event as it came.
+#[derive(Clone, Default)]
+pub(super) struct RawEvent {
     json: Vec<u8>,
     received_us: i64,
+}
+
+impl RawEvent {
+    /// What it says.
+    pub(super) fn parse(&self) -> Result<ProducerStatistics, String> {
+        let event = ProducerStatistics::parse(&self.json)?;
+        if event.generated_us > self.received_us {
+            return Err("librdkafka's clock differs from this process's".to_owned());
+        }
+        Ok(event)
+    }
 }
 
 impl StatisticsTap {
@@ -174,16 +186,16 @@ impl StatisticsTap {
     }
 
     /// The latest event, if there was one.
-    pub(super) fn latest(&self) -> Result<Option<ProducerStatistics>, String> {
+    pub(super) fn latest(&self) -> Option<RawEvent> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if latest.json.is_empty() {
-            return Ok(None);
-        }
-        let event = ProducerStatistics::parse(&latest.json)?;
-        if event.generated_us > latest.received_us {
-            return Err("librdkafka's clock differs from this process's".to_owned());
-        }
-        Ok(Some(event))
+        (!latest.json.is_empty()).then(|| latest.clone())
+    }
+
+    /// The latest event, if it was received after `instant_us`: no other was generated after it.
+    fn received_after(&self, instant_us: i64) -> Result<Option<ProducerStatistics>, String> {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let later = latest.received_us > instant_us;
+        later.then(|| latest.parse()).transpose()
     }
 
     /// The first event to be seen that was generated after `instant_us`.
@@ -197,7 +209,7 @@ impl StatisticsTap {
             let mut arrived = std::pin::pin!(self.arrived.notified());
             // Registered before the check, so that no event slips through between the two.
             arrived.as_mut().enable();
-            if let Some(event) = self.latest()?
+            if let Some(event) = self.received_after(instant_us)?
                 && event.generated_us > instant_us
             {
                 return Ok(event);
