@@ -31,9 +31,12 @@ pub struct Options {
     /// Records of 100 bytes a transaction and cluster.
     #[arg(long, default_value_t = 10)]
     records: usize,
-    /// Slots of each participant, and workers of the pipelined kinds.
+    /// Slots of each participant, and ids that the local transactions rotate over.
     #[arg(long, default_value_t = 16)]
     slots: u32,
+    /// Workers of the pipelined kinds; as many as slots unless given.
+    #[arg(long)]
+    workers: Option<usize>,
     /// The directory for the decision log.
     #[arg(long)]
     directory: Option<PathBuf>,
@@ -80,6 +83,27 @@ impl Kind {
     }
 }
 
+/// Spreads transactions over workers, and joins what each measured.
+async fn spread<E, F>(
+    workers: usize,
+    transactions: usize,
+    work: impl Fn(usize) -> F,
+) -> Result<Sample, Box<dyn std::error::Error>>
+where
+    E: Into<Box<dyn std::error::Error>> + Send + 'static,
+    F: Future<Output = Result<Vec<Duration>, E>> + Send + 'static,
+{
+    let begun = Instant::now();
+    let tasks: Vec<_> = (0..workers)
+        .map(|_| tokio::spawn(work(transactions / workers)))
+        .collect();
+    let mut each = Vec::new();
+    for task in tasks {
+        each.extend(task.await?.map_err(Into::into)?);
+    }
+    Ok(Sample::new(each, begun))
+}
+
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -109,7 +133,7 @@ async fn measure(
     let locals = local::Pair::open(clusters, options.slots)?;
     let globals = global::Bench::open(clusters, &scratch.path().join("log"), options.slots).await?;
     let (transactions, records) = (options.transactions, options.records);
-    let workers = options.slots as usize;
+    let workers = options.workers.unwrap_or(options.slots as usize);
     let mut kinds: [Kind; 5] = Default::default();
     let mut syncs = Vec::new();
     println!("round  kind                           p50 ms   p99 ms      per s");

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use gtc::{Config, Coordinator, ParticipantConfig, Record};
 use gtc_clusters::Cluster;
 
-use super::{Sample, TOPIC};
+use super::{Sample, TOPIC, spread};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -43,20 +43,11 @@ impl Bench {
         records: usize,
         workers: usize,
     ) -> Result<Sample, Failure> {
-        let begun = Instant::now();
-        let mut tasks = Vec::new();
-        for _ in 0..workers {
+        let work = |share| {
             let coordinator = self.coordinator.clone();
-            let share = transactions / workers;
-            tasks.push(tokio::spawn(async move {
-                transact(&coordinator, share, records).await
-            }));
-        }
-        let mut each = Vec::new();
-        for task in tasks {
-            each.extend(task.await??);
-        }
-        Ok(Sample::new(each, begun))
+            async move { transact(&coordinator, share, records).await }
+        };
+        spread(workers, transactions, work).await
     }
 
     /// Prints what the slots cost, and closes.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use gtc_clusters::Cluster;
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer};
 
-use super::{Sample, TOPIC, client};
+use super::{Sample, TOPIC, client, spread};
 
 type Failure = Box<dyn std::error::Error>;
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -119,20 +119,11 @@ impl Pair {
         records: usize,
         workers: usize,
     ) -> Result<Sample, Failure> {
-        let begun = Instant::now();
-        let mut tasks = Vec::new();
-        for _ in 0..workers {
+        let work = |share| {
             let (first, second) = (self.first.clone(), self.second.clone());
-            let share = transactions / workers;
-            tasks.push(tokio::spawn(async move {
-                pairs(&first, &second, share, records).await
-            }));
-        }
-        let mut each = Vec::new();
-        for task in tasks {
-            each.extend(task.await??);
-        }
-        Ok(Sample::new(each, begun))
+            async move { pairs(&first, &second, share, records).await }
+        };
+        spread(workers, transactions, work).await
     }
 }
 

@@ -21,8 +21,9 @@ use crate::kafka::statistics::monotonic_us;
 /// How long the initialisation of a transactional.id may take: a new cluster makes the topic of
 /// its transactions first.
 const INIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the poller waits at a time; events wake it at once, only its end has to wait.
-const POLL_SLICE: Duration = Duration::from_millis(50);
+/// How long the poller waits at a time; events wake it at once, only its end has to wait. rdkafka waits in
+/// whole milliseconds and spins through the last part of one, which a longer slice makes rarer.
+const POLL_SLICE: Duration = Duration::from_millis(200);
 
 pub(super) type SlotProducer = BaseProducer<SlotContext>;
 type Job = Box<dyn FnOnce(&SlotProducer) + Send>;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use super::broken::{Broken, lack};
 use super::format::{
-    FRAME_BYTES, Frame, FrameKind, FrameWriter, HEADER_BYTES, Place, SegmentHeader, body_bytes,
+    FRAME_BYTES, Frame, FrameKind, FrameWriter, HEADER_BYTES, Place, SECTOR_BYTES, SegmentHeader,
+    body_bytes, is_zero,
 };
 use super::reader::{FIRST_SEGMENT, FoundLog, LastFrame, segment_name};
 use super::storage::{Storage, StorageFile};
@@ -182,8 +183,12 @@ impl Engine {
     fn write_again(&self, last: LastFrame) -> std::io::Result<()> {
         let name = segment_name(last.segment);
         let content = self.storage.read(&name)?;
-        let used = content.iter().rposition(|byte| *byte != 0);
-        let used = used.map_or(0, |last| last + 1);
+        let used = content
+            .chunks(SECTOR_BYTES)
+            .rposition(|part| !is_zero(part));
+        let used = used
+            .map_or(0, |last| (last + 1) * SECTOR_BYTES)
+            .min(content.len());
         // The header goes with the first frame.
         let from = match last.start {
             start if start <= HEADER_BYTES as u64 => 0,
