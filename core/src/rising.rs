@@ -110,18 +110,20 @@ impl<K: Ord, V> Rising<K, V> {
     /// Where `key` is, or where it belongs.
     #[inline]
     fn position(&self, key: &K) -> Result<usize, usize> {
-        let (Some((first, _)), Some((last, _))) = (self.entries.front(), self.entries.back())
-        else {
-            return Err(0);
-        };
         // Most that are asked for are the oldest, the newest, or not there yet.
-        if key == first {
-            return Ok(0);
+        match self.entries.front() {
+            None => Err(0),
+            Some((first, _)) if key == first => Ok(0),
+            Some(_) => self.search(key),
         }
-        match key.cmp(last) {
+    }
+
+    fn search(&self, key: &K) -> Result<usize, usize> {
+        let newest = self.entries.len() - 1;
+        match key.cmp(&self.entries[newest].0) {
             Ordering::Less => self.bisect(key),
-            Ordering::Equal => Ok(self.entries.len() - 1),
-            Ordering::Greater => Err(self.entries.len()),
+            Ordering::Equal => Ok(newest),
+            Ordering::Greater => Err(newest + 1),
         }
     }
 

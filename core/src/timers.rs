@@ -73,13 +73,16 @@ impl Timers {
         self.order.insert((at, timer));
     }
 
-    /// When it is due, if it is set.
-    pub(crate) fn when(&self, timer: Timer) -> Option<Time> {
-        self.at[timer.kind()].get(&timer).copied()
+    /// Sets a timer, unless it is due before.
+    pub(crate) fn bring_forward(&mut self, timer: Timer, at: Time) {
+        let before = self.at[timer.kind()].get(&timer);
+        if before.is_none_or(|before| at < *before) {
+            self.set(timer, at);
+        }
     }
 
     pub(crate) fn is_set(&self, timer: Timer) -> bool {
-        self.when(timer).is_some()
+        self.at[timer.kind()].contains_key(&timer)
     }
 
     pub(crate) fn cancel(&mut self, timer: Timer) {

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use super::Coordinator;
 use super::state::{Branch, BranchAt, BranchState, BranchWriter, Completing, State, Transaction};
 use crate::broken::Broken;
+use crate::config::Config;
 use crate::ending::{Ending, Ground, Step};
 use crate::event::{AbortReason, Event, Outcome, Refusal};
 use crate::identity::{
@@ -122,19 +123,6 @@ impl Coordinator {
         self.refuse_enlistment(at, Refusal::InvalidState(reason));
     }
 
-    /// The timer that aborts an undecided transaction in time: it was enlisted, and can be promised only so
-    /// long.
-    pub(super) fn bring_deadline_forward(&mut self, at: BranchAt) {
-        let deadline = Timer::Deadline(at.0);
-        let until = self.branch(at).and_then(|b| self.writable_until(b));
-        let before = self.timers.when(deadline);
-        if let Some(until) = until
-            && before.is_none_or(|before| until < before)
-        {
-            self.timers.set(deadline, until);
-        }
-    }
-
     /// The transaction was asked to commit within its own time-out: only what its branches can be promised
     /// for counts from now on.
     pub(super) fn lift_expiry(&mut self, id: TransactionId) {
@@ -142,19 +130,11 @@ impl Coordinator {
             return;
         };
         let branches = transaction.branches.iter();
-        match branches.filter_map(|b| self.writable_until(b)).min() {
+        let until = branches.filter_map(|branch| branch.writable_until(&self.config));
+        match until.min() {
             Some(at) => self.timers.set(Timer::Deadline(id), at),
             None => self.timers.cancel(Timer::Deadline(id)),
         }
-    }
-
-    fn writable_until(&self, branch: &Branch) -> Option<Time> {
-        let timeout_ms = match &branch.writer {
-            BranchWriter::Slot(_) => self.participant_config(branch.participant?).timeout_ms,
-            BranchWriter::Own(own) => own.baseline.as_ref()?.timeout_ms,
-            BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
-        };
-        branch.promised_until(&self.config, u64::try_from(timeout_ms).unwrap_or(0))
     }
 
     pub(super) fn deadline_passed(&mut self, id: TransactionId, now: Now) {
@@ -230,6 +210,19 @@ impl Transaction {
 }
 
 impl Branch {
+    /// When its undecided transaction is aborted at the latest: it cannot be promised for longer.
+    pub(super) fn writable_until(&self, config: &Config) -> Option<Time> {
+        let timeout_ms = match &self.writer {
+            BranchWriter::Slot(_) => {
+                let participant = usize::from(self.participant?.0);
+                config.participants[participant].timeout_ms
+            }
+            BranchWriter::Own(own) => own.baseline.as_ref()?.timeout_ms,
+            BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
+        };
+        self.promised_until(config, u64::try_from(timeout_ms).unwrap_or(0))
+    }
+
     fn abort_ending(&self, identity: Option<BranchIdentity>) -> Option<Ending> {
         let step = match self.writer {
             BranchWriter::Slot(_) => Step::ByWriter,

@@ -258,10 +258,12 @@ impl Coordinator {
             producer: found.producer,
             version_class,
         };
+        if let Some(until) = branch.writable_until(&self.config) {
+            self.timers.bring_forward(Timer::Deadline(id), until);
+        }
         if !self.rules.lack(Broken::R5Record) {
             self.append(record, Durability::Lazy, Purpose::Enlistment(id));
         }
-        self.bring_deadline_forward(at);
         self.tell(Event::Enlisted {
             transaction: id,
             participant: p,

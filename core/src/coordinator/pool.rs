@@ -110,7 +110,9 @@ impl Coordinator {
         branch.transactional_id = Some(name.clone());
         branch.enlisted = now.monotonic;
         branch.state = BranchState::Enlisted;
-        self.bring_deadline_forward(at);
+        if let Some(until) = branch.writable_until(&self.config) {
+            self.timers.bring_forward(Timer::Deadline(id), until);
+        }
         self.tell(Event::Enlisted {
             transaction: id,
             participant: p,
