@@ -79,7 +79,7 @@ rules! {
     R13Stale "r13-stale" "a log that does not know a listed name of its own is not refused",
     R13Look "r13-look" "a start initialises its probe before it has looked for names that its log never made",
     R14Deadline "r14-deadline" "a commit is decided although a branch may have timed out",
-    R14Instant "r14-instant" "the deadline is counted from the vote instead of the first write",
+    R14Instant "r14-instant" "the deadline is counted from the commit instead of the first write",
     R14Ongoing "r14-ongoing" "an own producer is enlisted although its transaction is already open",
     R14HeldBack "r14-held-back" "a decision that a checkpoint held back is written without a look at the clock",
     R15Timeout "r15-timeout" "orphans are fenced with the slots' own time-out",

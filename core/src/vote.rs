@@ -44,7 +44,13 @@ pub(crate) fn managed(
     expected: ProducerIdentity,
     rules: Rules,
 ) -> Vote {
-    if let Some(objection) = taken_over(report, expected) {
+    let open = matches!(described(report), Ok(found) if found.state == BrokerState::Ongoing);
+    if !open && rules.lack(Broken::VoteReadOnly) {
+        return Vote::ReadOnly;
+    }
+    if let Some(objection) = taken_over(report, expected)
+        && !rules.lack(Broken::VoteOngoing)
+    {
         return Vote::No(objection);
     }
     if let Some(why) = undelivered(&report.writes, rules) {
@@ -57,9 +63,6 @@ pub(crate) fn managed(
         return Vote::no("the producer reports another identity than it was initialised with");
     }
     match described(report) {
-        Ok(found) if found.state != BrokerState::Ongoing && rules.lack(Broken::VoteReadOnly) => {
-            Vote::ReadOnly
-        }
         Ok(found) => ongoing((found, name), expected, VersionClass::V1, rules),
         Err(why) => Vote::no(why),
     }
@@ -139,7 +142,8 @@ fn ongoing(
             found.state
         ));
     }
-    if found.producer != expected && !rules.lack(Broken::VoteIdentity) {
+    let other = found.producer != expected && !rules.lack(Broken::VoteOngoing);
+    if other && !rules.lack(Broken::VoteIdentity) {
         return Vote::no(format!(
             "the broker has producer {}/{} open, not the writer's {}/{}",
             found.producer.producer_id, found.producer.epoch, expected.producer_id, expected.epoch

@@ -60,6 +60,9 @@ faults! {
     OwnRestart "own-restart" "own producers restart",
     OwnRash "own-rash" "own producers end their transactions before they are told",
     OwnUnsettled "own-unsettled" "own producers go on after a coordinator died under them",
+    OwnImpatient "own-impatient" "own producers are enlisted again before they are released",
+    OwnSilent "own-silent" "own producers never say whether their records were delivered",
+    Stranger "stranger" "a stranger initialises a slot's transactional id, and writes under it",
     Operator "operator" "operators resolve and forget",
 }
 

@@ -155,6 +155,9 @@ impl Coordinator {
             &mut transaction.state,
             State::Preparing(Preparing { report }),
         );
+        if self.rules.lack(Broken::R14Instant) {
+            self.promise_from(id, now);
+        }
         // It was asked to commit in time: only what its branches promise counts now.
         if matches!(before, State::Active(Active { expires: Some(_) })) {
             self.lift_expiry(id);
@@ -196,9 +199,6 @@ impl Coordinator {
         };
         let objection = match vote {
             Vote::Yes(identity) => {
-                if self.rules.lack(Broken::R14Instant) {
-                    branch.enlisted = now.monotonic;
-                }
                 branch.state = BranchState::Prepared(identity);
                 None
             }
@@ -274,6 +274,15 @@ impl Coordinator {
             Some(reason) => self.begin_abort(id, reason, now),
             None => self.decide(id, preparing, now),
         }
+    }
+
+    /// Without R14: counts the deadline of what was written long ago from now on.
+    fn promise_from(&mut self, id: TransactionId, now: Now) {
+        if let Some(transaction) = self.transactions.get_mut(&id) {
+            let branches = transaction.branches.iter_mut();
+            branches.for_each(|branch| branch.enlisted = now.monotonic);
+        }
+        self.lift_expiry(id);
     }
 
     /// Why a commit can no longer be promised (R14).

@@ -19,3 +19,10 @@ pub fn check(account: &Account, tag: &Tag) -> Verdict {
         format!("committed although a write of it was lost: {tag:?}")
     })
 }
+
+/// When a commit is decided: every branch that holds records was open when its vote was taken.
+pub fn decided(account: &Account, tag: &Tag) -> Verdict {
+    holds(NAME, account.seen_open.contains(tag), || {
+        format!("decided to commit, although at its vote {tag:?} was not open")
+    })
+}

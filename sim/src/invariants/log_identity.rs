@@ -24,6 +24,21 @@ pub fn reported(missing: Option<&str>) -> Verdict {
     })
 }
 
+/// An owner that read no copy stops: its log is never taken for an old one.
+pub fn not_stale(stopped: &StopReason) -> Verdict {
+    let stale = matches!(stopped, StopReason::StaleLog(_));
+    holds(NAME, !stale, || {
+        format!("the true log is refused: {stopped:?}")
+    })
+}
+
+/// When a coordinator asks for an initialisation: never of an application's own producer (R5).
+pub fn slots_only(own: bool, id: &str) -> Verdict {
+    holds(NAME, !own, || {
+        format!("the application's own {id} is initialised")
+    })
+}
+
 /// A start that read an old copy of the log has come to an end.
 pub fn copy_refused(stopped: Option<&StopReason>) -> Verdict {
     let refused = matches!(stopped, Some(StopReason::StaleLog(_)));

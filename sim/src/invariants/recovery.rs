@@ -15,3 +15,10 @@ pub fn check(account: Option<&Account>, tag: &Tag) -> Verdict {
         format!("recovered, but {tag:?} is open")
     })
 }
+
+/// When an orphan is fenced: never with a time-out that its cluster does not allow (R15).
+pub fn fenced(refused: bool) -> Verdict {
+    holds(NAME, !refused, || {
+        "an orphan stays open, as its fence asks for too long a time-out".into()
+    })
+}

@@ -14,3 +14,10 @@ pub fn check(account: &Account, tag: &Tag, durable: bool) -> Verdict {
         format!("committed without a record: {tag:?}")
     })
 }
+
+/// When a commit of an own producer's branch is written: its enlistment was written before (R5).
+pub fn enlisted(recorded: bool, name: &str) -> Verdict {
+    holds(NAME, recorded, || {
+        format!("{name} is to commit, and its enlistment is not recorded")
+    })
+}

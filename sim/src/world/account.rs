@@ -35,6 +35,12 @@ pub struct Account {
     pub rash: bool,
     /// It did so by a v1 producer.
     pub rash_v1: bool,
+    /// Branches that were open under their own tags when they were described for the vote.
+    pub seen_open: BTreeSet<Tag>,
+    /// Branches that were acknowledged long before their transactional ids were forgotten.
+    pub acknowledged: BTreeSet<Tag>,
+    /// A stranger initialised the transactional.id of a branch: nothing can be proved of it.
+    pub disturbed: bool,
     /// What became of these is lost: their cluster was restored from a backup after they had ended.
     pub excused: BTreeSet<Tag>,
 }

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use gtc_core::{ParticipantId, Request};
+use gtc_core::{BranchIdentity, BrokerState, Inquiry, ParticipantId, Request};
 
 use super::World;
 use super::app::own::Stage;
+use super::log::Sync;
 use crate::model::broker::{Broker, Fate};
 use crate::swarm::Fault;
 
@@ -17,7 +18,7 @@ impl World {
     /// Something befalls one cluster.
     pub fn trouble_cluster(&mut self) {
         let p = self.source.pick(self.brokers.len());
-        let (fault, befall): (Fault, fn(&mut Self, usize)) = match self.source.pick(14) {
+        let (fault, befall): (Fault, fn(&mut Self, usize)) = match self.source.pick(16) {
             0..=3 => (Fault::Cluster, Self::toggle_cluster),
             4 | 5 => (Fault::Shard, Self::lose_group),
             6 | 7 => (Fault::Shard, Self::move_group),
@@ -25,6 +26,7 @@ impl World {
             9 => (Fault::Clock, Self::set_clock),
             10 => (Fault::Backup, Self::back_up),
             11 => (Fault::Impostor, Self::replace_cluster),
+            14 | 15 => (Fault::Stranger, Self::intrude),
             _ => (Fault::Rebalance, Self::rebalance),
         };
         if self.swarm.has(fault) {
@@ -90,6 +92,50 @@ impl World {
         self.restart_around(|world| world.restore(p, backup));
     }
 
+    /// Backups where they hurt: one holds the end of a slot's last transaction, under the identity of its next.
+    pub fn back_up_where_it_hurts(&mut self) {
+        if !self.has(Fault::Backup) || !self.others.is_empty() {
+            return;
+        }
+        for p in 0..self.brokers.len() {
+            let open: Vec<_> = self.brokers[p].open_tags().cloned().collect();
+            let hurts = open.iter().any(|tag| {
+                let decided = self.logs[self.process.log].is_decided(tag.transaction);
+                decided && self.is_next_in_backup(p, &tag.name)
+            });
+            if hurts && self.source.once_in(4) {
+                self.back_up(p);
+            } else if self.backups[p].is_none() && self.source.once_in(20) {
+                self.back_up(p);
+            }
+        }
+    }
+
+    fn is_next_in_backup(&self, p: usize, name: &str) -> bool {
+        let Some(backup) = &self.backups[p] else {
+            return false;
+        };
+        let ended = matches!(
+            backup.describe(name),
+            Inquiry::Described(found) if found.state == BrokerState::CompleteCommit
+        );
+        ended && backup.producer(name) == self.brokers[p].producer(name)
+    }
+
+    /// A cluster is restored between the inquiry and the EndTxn of a recovery (R17).
+    pub fn restore_below(&mut self, p: usize, branch: &BranchIdentity) {
+        let recovers = self.process.began.is_empty() && self.others.is_empty();
+        let hurts = self.has(Fault::Backup) && recovers;
+        if hurts
+            && self.is_next_in_backup(p, &branch.transactional_id)
+            && self.source.once_in(2)
+            && let Some(backup) = self.backups[p].take()
+        {
+            self.tell(|| format!("cluster p{p} is restored from a backup under a recovery"));
+            self.restore(p, backup);
+        }
+    }
+
     fn restore(&mut self, p: usize, backup: Broker) {
         let before = std::mem::replace(&mut self.brokers[p], backup);
         for account in self.oracle.accounts.values_mut() {
@@ -132,12 +178,39 @@ impl World {
         self.tell(|| format!("the consumer group of p{p} rebalances: generation {generation}"));
     }
 
+    /// Branches that the coordinator knows to have ended, and has had the time to write down (R16).
+    fn note_acknowledged(&mut self) {
+        if !self.logs[self.process.log].is_idle() {
+            return;
+        }
+        for view in self.process.coordinator.list() {
+            let ended = view
+                .branches
+                .iter()
+                .filter(|branch| branch.state == "acknowledged");
+            let names: Vec<_> = ended.filter_map(|b| b.transactional_id.clone()).collect();
+            let account = self.oracle.account(view.id);
+            let known = account
+                .written
+                .iter()
+                .filter(|tag| names.contains(&tag.name));
+            let known: Vec<_> = known.cloned().collect();
+            account.acknowledged.extend(known);
+        }
+    }
+
     /// A week of silence: transactional ids are forgotten that nobody has used.
     pub fn pass_week(&mut self) {
         for _ in 0..4 {
             self.flush();
             self.advance(Duration::from_millis(600));
+            let log = self.process.log;
+            while !self.logs[log].is_idle() {
+                self.sync_log(log, Sync::Durable);
+            }
         }
+        self.flush();
+        self.note_acknowledged();
         self.tell(|| "a week passes".into());
         // No request is under way for so long.
         self.late.clear();

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use gtc_core::{Action, ActionId, Output, ParticipantId, ParticipantStatus, Record, Response};
+use gtc_core::{
+    Action, ActionId, AppendFailure, Output, ParticipantId, ParticipantStatus, Record, Response,
+};
 
 use super::log::Sync;
 use super::process::Role;
 use super::{MARGIN, World};
-use crate::invariants::log_identity;
+use crate::invariants::{fence_stops, log_identity, write_ahead};
 use crate::swarm::Fault;
 use crate::violation::demand;
 
@@ -41,12 +43,48 @@ impl World {
                 log.append(of, records.to_vec(), durability);
             }
             Action::Checkpoint { snapshot } => log.checkpoint(of, snapshot),
+            Action::OpenSlot {
+                participant,
+                ref transactional_id,
+                ..
+            }
+            | Action::Fence {
+                participant,
+                ref transactional_id,
+                ..
+            } => {
+                let seen = self.process.strangers.contains(&usize::from(participant.0));
+                demand(fence_stops::initialises(seen, transactional_id));
+                self.process.driver.outstanding.push((id, action));
+            }
             action => self.process.driver.outstanding.push((id, action)),
         }
     }
 
-    fn watch_decisions(&self, records: &[Record]) {
+    fn watch_decisions(&mut self, records: &[Record]) {
         for record in records {
+            if let Record::OwnEnlisted {
+                transaction,
+                transactional_id,
+                ..
+            } = record
+            {
+                let own = (*transaction, transactional_id.clone());
+                self.process.recorded.insert(own);
+            }
+            if let Record::Decided {
+                transaction,
+                branches,
+                ..
+            } = record
+            {
+                for branch in branches.iter().filter(|branch| branch.own) {
+                    let name = branch.identity.transactional_id.clone();
+                    let own = (*transaction, name);
+                    let recorded = self.process.recorded.contains(&own);
+                    demand(write_ahead::enlisted(recorded, &own.1));
+                }
+            }
             if let Record::Decided { transaction, .. } = record {
                 self.tell(|| format!("the coordinator decides to commit {transaction}"));
                 let span = (self.now.monotonic.as_micros(), MARGIN.as_micros() as u64);
@@ -83,7 +121,10 @@ impl World {
             Response::Listed(listing) if listing.complete => Some(listing.clone()),
             _ => None,
         };
+        self.watch_stranger(&response);
+        let fenced = matches!(response, Response::AppendFailed(AppendFailure::Fenced(_)));
         self.respond(id, response);
+        demand(fence_stops::log(!fenced || self.process.stopped.is_some()));
         if let Some(listing) = listed {
             self.watch_foreign(&listing);
         }

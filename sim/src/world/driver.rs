@@ -11,7 +11,7 @@ use gtc_core::{
 
 use super::World;
 use super::network::{Passage, Reach};
-use crate::invariants::identity;
+use crate::invariants::{identity, one_lease, recovery};
 use crate::model::broker::{Call, Reply, Tag, code, control_version, writer_version};
 use crate::swarm::Fault;
 use crate::violation::demand;
@@ -119,7 +119,10 @@ impl World {
                     id: transactional_id,
                     timeout_ms,
                 };
-                Response::Ended(answer(self.send(index(participant), call, passage)))
+                let reply = self.send(index(participant), call, passage);
+                let refused = reply == Some(Reply::Code(code::INVALID_TRANSACTION_TIMEOUT));
+                demand(recovery::fenced(refused));
+                Response::Ended(answer(reply))
             }
             Action::List {
                 participant,
@@ -199,10 +202,7 @@ impl World {
                 let instance = self.process.driver.instances.get(&(p, *slot));
                 let instance = instance.expect("a leased slot has an instance");
                 let lease = instance.lease.as_ref().expect("it is leased");
-                assert_eq!(
-                    lease.transaction, transaction,
-                    "leased to another transaction"
-                );
+                demand(one_lease::check(lease.transaction, transaction));
                 (lease.report.clone(), Some(instance.producer))
             }
             Writer::Own(name) => (self.process.app.own_report(p, name), None),
@@ -210,6 +210,11 @@ impl World {
         let sent = report.sent + report.failed + report.offsets_sent + report.offsets_failed;
         let written = sent > 0 || producer.is_none();
         let inquiry = written.then(|| self.inquire(p, id, passage));
+        if let (Some(Inquiry::Described(_)), Some(tag)) =
+            (&inquiry, self.brokers[p].open_tag(id).cloned())
+        {
+            self.oracle.account(transaction).seen_open.insert(tag);
+        }
         Response::Prepared(PrepareReport {
             writes: report,
             writer: producer,
@@ -229,10 +234,7 @@ impl World {
             return EndAnswer::NotSent("it is closed".into());
         };
         let lease = instance.lease.take().expect("it is leased");
-        assert_eq!(
-            lease.transaction, transaction,
-            "leased to another transaction"
-        );
+        demand(one_lease::check(lease.transaction, transaction));
         if lease.report.sent + lease.report.offsets_sent == 0 && !instance.suspicious {
             return EndAnswer::Acknowledged;
         }
@@ -277,11 +279,15 @@ impl World {
         decision: Decision,
         passage: Passage,
     ) -> EndAnswer {
+        let own = !branch.transactional_id.starts_with("gtc.");
+        let slow = own && self.has(Fault::Delayed) && self.source.once_in(6);
         // The control client sends one attempt, and nothing repeats it unseen.
         let passage = match passage {
+            _ if slow => Passage::Delayed,
             Passage::Repeated => Passage::Good,
             other => other,
         };
+        self.restore_below(p, branch);
         let broker = &self.brokers[p];
         let id = &branch.transactional_id;
         // Without a start time the sender means what is open there as it sends.
@@ -311,6 +317,13 @@ impl World {
     fn list(&mut self, p: usize, prefix: &str, passage: Passage) -> Listing {
         if !self.brokers[p].up || passage == Passage::Lost {
             return Listing::default();
+        }
+        if self.links[p].impostor {
+            // Another cluster has none of these ids, and says so.
+            return Listing {
+                complete: true,
+                ..Listing::default()
+            };
         }
         let mut transactions = self.brokers[p].list(prefix);
         let answering = |id: &str| self.reach(p, id) == Reach::Good;

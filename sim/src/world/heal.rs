@@ -33,6 +33,7 @@ impl World {
                 ..Link::default()
             };
         }
+        self.expel_strangers();
         if replaced {
             self.restart();
         }

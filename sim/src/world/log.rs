@@ -7,7 +7,9 @@ use gtc_core::{
     Response, TransactionId, TransactionState,
 };
 
+use crate::invariants::whole_checkpoint;
 use crate::source::Source;
+use crate::violation::demand;
 
 /// The incarnations of the second log begin here, so that its transactions have ids of their own.
 const RIVAL_INCARNATION: u32 = 1_000_000;
@@ -128,14 +130,17 @@ impl Log {
             Write::Append(records) => {
                 for record in records {
                     self.durable.push(record.encode());
-                    self.state.apply(record).expect("records are in order");
+                    demand(whole_checkpoint::in_order(self.state.apply(record)));
                 }
             }
             Write::Checkpoint(records) => {
                 self.durable = records.iter().map(Record::encode).collect();
                 let after = self.replay();
                 for view in self.state.list() {
-                    assert_eq!(Some(&view), after.describe(view.id).as_ref(), "checkpoint");
+                    demand(whole_checkpoint::check(
+                        &view,
+                        after.describe(view.id).as_ref(),
+                    ));
                 }
                 self.state = after;
             }
@@ -179,7 +184,7 @@ impl Log {
         let mut ledger = Ledger::new();
         for bytes in &self.durable {
             let record = Record::decode(bytes).expect("what was encoded is decoded");
-            ledger.apply(record).expect("records are in order");
+            demand(whole_checkpoint::in_order(ledger.apply(record)));
         }
         ledger
     }

@@ -11,8 +11,11 @@ pub mod network;
 pub mod oracle;
 pub mod process;
 mod settings;
+mod stranger;
 mod trace;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gtc_core::{Decision, LogId, Now, Request, Time, TransactionState};
@@ -84,6 +87,10 @@ pub struct World {
     pub finishing: bool,
     /// A cluster was restored from a backup.
     pub restored: bool,
+    /// Names of slots that a stranger has initialised.
+    strange: BTreeSet<(usize, Arc<str>)>,
+    /// The process has read an old copy of its log.
+    on_copy: bool,
     serial: u64,
     starts: u64,
     backups: Vec<Option<Broker>>,
@@ -109,7 +116,7 @@ impl World {
         let mut logs = vec![Log::default()];
         let ledger = logs[0].own(1);
         let mut process = Process::start((1, 0), config.clone(), ledger, (now, options));
-        process.app.owns = settings::owns(&mut source, &brokers);
+        process.app.owns = settings::owns(&mut source, &brokers, swarm);
         process.app.job = Job::new(source.pick(count), 0);
         process.app.job.destination = (process.app.job.source + 1) % count;
         let mut others = Vec::new();
@@ -140,6 +147,8 @@ impl World {
             trace: Trace::new(options),
             finishing: true,
             restored: false,
+            strange: BTreeSet::new(),
+            on_copy: false,
             serial: 2,
             starts: 1,
             copy: None,
@@ -266,6 +275,7 @@ impl World {
     /// Faults where they hurt: a late request meets what was just opened, and a crash loses what is lazy.
     fn hurt(&mut self) {
         self.meet_late();
+        self.back_up_where_it_hurts();
         let log = &self.logs[self.process.log];
         let lazy = !log.is_idle() && !log.is_wanted();
         if lazy && self.has(Fault::Crash) && self.source.once_in(8 * self.swarm.calm) {

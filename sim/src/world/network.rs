@@ -1,9 +1,10 @@
 //! The network between processes and clusters: requests are lost, repeated, delayed, and arrive from the dead.
 
-use gtc_core::ProducerIdentity;
+use gtc_core::{ProducerIdentity, VersionClass};
 
 use super::World;
-use crate::invariants::{exactly_once, identity, log_identity};
+use super::stranger::is_strange;
+use crate::invariants::{exactly_once, fence_stops, identity, log_identity, one_class};
 use crate::model::broker::{Call, Reply, Tag};
 use crate::swarm::Fault;
 use crate::violation::demand;
@@ -96,7 +97,12 @@ impl World {
         demand(identity::check(self.links[p].impostor, call));
         let (reply, ended) = self.carry_out(p, call);
         if let Some(tag) = ended {
-            self.oracle.ended_by_call(call, &tag, &self.logs);
+            let of_stranger = is_strange(tag.transaction);
+            let ends = matches!(call, Call::End { .. });
+            demand(fence_stops::ends(of_stranger && ends, &tag));
+            if !of_stranger {
+                self.oracle.ended_by_call(call, &tag, &self.logs);
+            }
         }
         reply
     }
@@ -139,6 +145,13 @@ impl World {
         let config = &self.process.config;
         let own = log_identity::own_names_only(&config.coordinator, config.log_id, call.id());
         demand(own);
+        if call.id().starts_with("gtc.") {
+            demand(one_class::check(VersionClass::V1, &call));
+        } else if matches!(call, Call::Init { .. }) {
+            demand(log_identity::slots_only(true, call.id()));
+        } else if let Some(own) = self.process.app.own(p, call.id()) {
+            demand(one_class::check(own.class, &call));
+        }
         match self.reach(p, call.id()) {
             Reach::Good => {}
             Reach::Down => return None,

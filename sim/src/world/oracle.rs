@@ -106,14 +106,17 @@ impl Oracle {
 
     /// The coordinator is about to decide a commit.
     pub fn deciding(&self, id: TransactionId, (now_us, margin_us): (u64, u64), all: &[Broker]) {
-        let written = self.accounts.get(&id).map(|account| &account.written);
-        for tag in written.into_iter().flatten() {
-            demand(promise::check(
-                tag,
-                now_us,
-                margin_us,
-                &all[tag.participant],
-            ));
+        let Some(account) = self.accounts.get(&id) else {
+            return;
+        };
+        for tag in &account.written {
+            demand(ac3_validity::decided(account, tag));
+            let broker = &all[tag.participant];
+            // What somebody else ended since its vote is found out later, and reported.
+            let taken = account.rash && broker.open_tag(&tag.name) != Some(tag);
+            if !taken {
+                demand(promise::check(tag, now_us, margin_us, broker));
+            }
         }
     }
 
@@ -131,8 +134,12 @@ impl Oracle {
         let stray = |tag: &Tag| tag.stray && tag.transaction == id;
         let disturbed = brokers.iter().any(|b| b.fates.keys().any(stray));
         let forgotten = |tag: &Tag| brokers[tag.participant].producer(&tag.name).is_none();
-        let forgotten = account.written.iter().any(forgotten);
-        if !disturbed && !forgotten && account.excused.is_empty() {
+        let known = |tag: &Tag| account.acknowledged.contains(tag);
+        let forgotten = account
+            .written
+            .iter()
+            .any(|tag| forgotten(tag) && !known(tag));
+        if !disturbed && !forgotten && !account.disturbed && account.excused.is_empty() {
             demand(no_false_alarm::check(branch, &fates));
         }
     }

@@ -1,6 +1,7 @@
 //! A process with a coordinator in it: it starts, dies, is paused and comes back as a zombie.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use gtc_core::{
     Config, Coordinator, Incarnation, Ledger, Now, SlotName, StopReason, Time, TransactionId,
@@ -43,6 +44,10 @@ pub struct Process {
     pub config: Config,
     /// The transactions that it has begun.
     pub began: Vec<TransactionId>,
+    /// Own producers whose enlistments are on their way to the log.
+    pub recorded: BTreeSet<(TransactionId, Arc<str>)>,
+    /// Participants where it has seen a stranger under a slot's name.
+    pub strangers: BTreeSet<usize>,
     /// Open transactions of other logs that it has reported.
     pub foreign: BTreeSet<(usize, String)>,
 }
@@ -70,6 +75,8 @@ impl Process {
             walk: Walk::default(),
             config,
             began: Vec::new(),
+            recorded: BTreeSet::new(),
+            strangers: BTreeSet::new(),
             foreign: BTreeSet::new(),
         }
     }
@@ -135,8 +142,11 @@ impl World {
         self.tell(|| "the coordinator is paused, and another takes its log over".into());
         let log = self.process.log;
         let heard = self.logs[log].fence(self.serial + 1, &mut self.source);
-        for (_, id, response) in heard {
-            self.process.driver.responses.push((id, response));
+        for (writer, id, response) in heard {
+            let mut processes = self.others.iter_mut().chain([&mut self.process]);
+            if let Some(process) = processes.find(|process| process.serial == writer) {
+                process.driver.responses.push((id, response));
+            }
         }
         for id in self.process.began.clone() {
             self.oracle.account(id).live = false;
@@ -205,11 +215,13 @@ impl World {
         self.lose_driver();
         self.logs[log].crash(&mut self.source);
         let truth = std::mem::replace(&mut self.logs[log], copy);
+        self.on_copy = true;
         self.lose_coordinator();
         let app = std::mem::take(&mut self.process.app);
         self.process = self.successor(log);
         self.drain();
         self.run_until_refused();
+        self.on_copy = false;
         self.logs[log] = truth;
         self.copy = None;
         self.process = self.successor(log);

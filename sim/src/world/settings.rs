@@ -8,7 +8,7 @@ use gtc_core::{
 };
 
 use super::MARGIN;
-use super::app::own::{Own, Stage};
+use super::app::own::{Own, Says, Stage};
 use crate::model::broker::Broker;
 use crate::source::Source;
 use crate::swarm::{Fault, Swarm};
@@ -62,8 +62,8 @@ pub fn broker(source: &mut Source, swarm: Swarm) -> Broker {
 }
 
 /// The producers of the application's own.
-pub fn owns(source: &mut Source, brokers: &[Broker]) -> Vec<Own> {
-    let count = source.pick(3);
+pub fn owns(source: &mut Source, brokers: &[Broker], swarm: Swarm) -> Vec<Own> {
+    let count = [0, 1, 2, 3][source.pick(4)];
     let own = |index: usize| {
         let p = source.pick(brokers.len());
         let v2 = brokers[p].transaction_version >= 2 && source.pick(2) == 1;
@@ -82,6 +82,11 @@ pub fn owns(source: &mut Source, brokers: &[Broker]) -> Vec<Own> {
                 epoch: -1,
             },
             report: WriteReport::default(),
+            says: match source.pick(4) {
+                0 | 1 => Says::Counts,
+                2 if swarm.has(Fault::OwnSilent) => Says::Nothing,
+                _ => Says::Delivered,
+            },
         }
     };
     (0..count).map(own).collect()

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use gtc_core::{Event, Outcome, SlotId, TransactionId, WriteReport};
+use gtc_core::{Event, Outcome, SlotId, TransactionId, VersionClass, WriteReport};
 
 use super::own::Stage;
+use crate::invariants::{log_identity, one_lease, told_late, whole_checkpoint};
+use crate::violation::demand;
 use crate::world::World;
 use crate::world::driver::Lease;
 use crate::world::process::Role;
@@ -66,12 +68,27 @@ impl World {
                 let id = branch.transactional_id.to_string();
                 self.process.foreign.insert((p.unwrap_or_default(), id));
             }
+            Event::Decided(id) => self.told_of_decision(id),
             Event::Stopped(reason) => {
                 self.tell(|| format!("the coordinator stops: {reason:?}"));
+                demand(whole_checkpoint::applies(&reason));
+                if self.process.role == Role::Owner && !self.on_copy {
+                    demand(log_identity::not_stale(&reason));
+                }
                 self.process.stopped = Some(reason);
             }
             _ => {}
         }
+    }
+
+    fn told_of_decision(&mut self, id: TransactionId) {
+        let account = self.oracle.account(id);
+        let mut own = account
+            .written
+            .iter()
+            .filter(|tag| !tag.name.starts_with("gtc."));
+        let open = own.find(|tag| self.brokers[tag.participant].open_tag(&tag.name) == Some(tag));
+        demand(told_late::check(id, open));
     }
 
     fn own_enlisted(&mut self, id: TransactionId, p: usize, name: &Arc<str>) {
@@ -79,6 +96,9 @@ impl World {
             && own.stage == Stage::Enlisting(id)
         {
             own.stage = Stage::Writing(id);
+            if own.class == VersionClass::V2 {
+                own.producer = self.brokers[p].producer(name).unwrap_or(own.producer);
+            }
             own.report = WriteReport {
                 stated_delivered: true,
                 ..WriteReport::default()
@@ -92,13 +112,11 @@ impl World {
         let instance = self.process.driver.instances.get_mut(&(p, slot));
         let instance = instance.expect("a leased slot has an instance");
         // A lease that wrote nothing ended without a call.
-        let over = |lease: &Lease| {
-            lease.transaction == id || lease.report.sent + lease.report.offsets_sent == 0
+        let open = |lease: &&Lease| {
+            lease.transaction != id && lease.report.sent + lease.report.offsets_sent > 0
         };
-        assert!(
-            instance.lease.as_ref().is_none_or(over),
-            "one transaction a slot"
-        );
+        let busy = instance.lease.as_ref().filter(open);
+        demand(one_lease::leased(busy.map(|lease| lease.transaction), id));
         instance.lease = Some(Lease {
             transaction: id,
             report: WriteReport::default(),

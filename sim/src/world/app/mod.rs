@@ -55,14 +55,14 @@ impl App {
 impl World {
     /// One thing that an application does.
     pub fn app_step(&mut self) {
-        match self.source.pick(14) {
+        match self.source.pick(16) {
             0 | 1 => {
                 self.begin();
             }
             2..=4 => self.enlist_some(),
             5..=7 => self.write_some(),
             8 | 9 => self.commit_some(),
-            10 => self.own_step(),
+            10 | 14 | 15 => self.own_step(),
             11 | 12 => self.job_step(),
             _ => self.abort_some(),
         }
@@ -176,6 +176,9 @@ impl World {
         self.drain();
         if accepted && self.has(Fault::OwnRash) {
             self.be_rash(id);
+        }
+        if self.has(Fault::OwnImpatient) {
+            self.be_impatient(id);
         }
     }
 

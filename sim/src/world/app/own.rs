@@ -48,6 +48,32 @@ pub struct Own {
     pub stage: Stage,
     pub producer: ProducerIdentity,
     pub report: WriteReport,
+    pub says: Says,
+}
+
+/// What an own producer's application says at the vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says {
+    /// The facade has counted its deliveries.
+    Counts,
+    /// It states that all it wrote was delivered, if that is so.
+    Delivered,
+    /// Nothing.
+    Nothing,
+}
+
+impl Own {
+    /// What the coordinator learns of its deliveries.
+    fn said(&self) -> WriteReport {
+        match self.says {
+            Says::Counts => self.report.clone(),
+            Says::Delivered => WriteReport {
+                stated_delivered: self.report.failed == 0,
+                ..WriteReport::default()
+            },
+            Says::Nothing => WriteReport::default(),
+        }
+    }
 }
 
 impl App {
@@ -61,7 +87,7 @@ impl App {
     /// What the façade of an own producer counted.
     pub fn own_report(&mut self, p: usize, name: &str) -> WriteReport {
         let own = self.own(p, name);
-        own.map(|own| own.report.clone()).unwrap_or_default()
+        own.map(|own| own.said()).unwrap_or_default()
     }
 }
 
@@ -77,6 +103,10 @@ impl World {
         let Some(index) = ready.get(choice).copied() else {
             return self.own_step();
         };
+        self.enlist_own_at(index, id);
+    }
+
+    fn enlist_own_at(&mut self, index: usize, id: TransactionId) {
         let own = &self.process.app.owns[index];
         let request = Request::EnlistOwn {
             transaction: id,
@@ -97,6 +127,17 @@ impl World {
         let Some(own) = self.process.app.owns.get_mut(index) else {
             return;
         };
+        if let Stage::Writing(id) = own.stage
+            && self.has(Fault::OwnUnsettled)
+            && self.source.once_in(6)
+        {
+            let open = self.process.app.open.get(&id);
+            if open.is_some_and(|open| !open.asked) {
+                self.go_on_anew(index, id);
+            }
+            return;
+        }
+        let own = &mut self.process.app.owns[index];
         let may_restart = self.faults && self.swarm.has(Fault::OwnRestart);
         let restarts = may_restart && own.stage != Stage::Settling && self.source.once_in(6);
         if own.stage != Stage::Fresh && !restarts {
@@ -105,6 +146,27 @@ impl World {
         own.stage = Stage::Fresh;
         self.settle(index);
         self.drain();
+    }
+
+    /// An own producer is initialised anew in the middle of its transaction, without a question, and goes on.
+    fn go_on_anew(&mut self, index: usize, id: TransactionId) {
+        let own = &self.process.app.owns[index];
+        let (p, name) = (own.p, own.name.clone());
+        if self.reach(p, &name) != Reach::Good || self.links[p].impostor {
+            return;
+        }
+        self.tell(|| format!("the own producer {name} is initialised anew"));
+        let call = Call::Init {
+            id: name.clone(),
+            timeout_ms: 65_000,
+        };
+        self.execute_by_app(p, &call);
+        self.brokers[p].write_markers(u64::MAX);
+        if let Reply::Done(producer) = self.execute_by_app(p, &call) {
+            self.process.app.owns[index].producer = producer;
+            self.oracle.account(id).lost_write = true;
+            self.write_by_own(index, id);
+        }
     }
 
     /// Asks whether an own producer may initialise.
@@ -155,6 +217,22 @@ impl World {
         }
     }
 
+    /// Own producers of a transaction that was asked to commit take part in another one before they are released.
+    pub fn be_impatient(&mut self, id: TransactionId) {
+        let next = self.process.app.open.iter();
+        let mut next = next.filter(|(next, open)| **next != id && !open.asked && !open.of_job);
+        let Some(next) = next.next().map(|(next, _)| *next) else {
+            return;
+        };
+        for index in 0..self.process.app.owns.len() {
+            let own = &self.process.app.owns[index];
+            if own.stage == Stage::Writing(id) && self.source.once_in(2) {
+                self.tell(|| format!("its own producer is enlisted in {next} at once"));
+                self.enlist_own_at(index, next);
+            }
+        }
+    }
+
     /// Own producers of a transaction end it by themselves, before they are told.
     pub fn be_rash(&mut self, id: TransactionId) {
         for index in 0..self.process.app.owns.len() {
@@ -199,7 +277,7 @@ impl World {
             VersionClass::V1 => now == Some(own.producer),
             VersionClass::V2 => now.is_some(),
         };
-        if reuse == Reuse::Reuse && reusable && own.report.failed == 0 {
+        if reuse == Reuse::Reuse && reusable {
             own.producer = now.unwrap_or(own.producer);
             own.stage = Stage::Ready;
         } else {

@@ -114,6 +114,11 @@ impl World {
         let Some(index) = writing.get(choice).copied() else {
             return;
         };
+        self.write_by_own(index, id);
+    }
+
+    /// Writes a record through an own producer.
+    pub fn write_by_own(&mut self, index: usize, id: TransactionId) {
         let own = &self.process.app.owns[index];
         let writing = Writing {
             producer: own.producer,
