@@ -39,7 +39,7 @@ pub struct Account {
     pub seen_open: BTreeSet<Tag>,
     /// Branches that were acknowledged long before their transactional ids were forgotten.
     pub acknowledged: BTreeSet<Tag>,
-    /// A stranger initialised the transactional.id of a branch: nothing can be proved of it.
+    /// A stranger, or its application without a question, initialised the transactional.id of a branch.
     pub disturbed: bool,
     /// What became of these is lost: their cluster was restored from a backup after they had ended.
     pub excused: BTreeSet<Tag>,

@@ -164,7 +164,8 @@ impl World {
         self.brokers[p].write_markers(u64::MAX);
         if let Reply::Done(producer) = self.execute_by_app(p, &call) {
             self.process.app.owns[index].producer = producer;
-            self.oracle.account(id).lost_write = true;
+            let account = self.oracle.account(id);
+            (account.lost_write, account.disturbed) = (true, true);
             self.write_by_own(index, id);
         }
     }
@@ -237,7 +238,9 @@ impl World {
     pub fn be_rash(&mut self, id: TransactionId) {
         for index in 0..self.process.app.owns.len() {
             let own = &self.process.app.owns[index];
-            if own.stage != Stage::Writing(id) || !self.source.once_in(3) {
+            // Who has initialised it anew has nothing to end by the identity that was enlisted.
+            let anew = self.oracle.accounts.get(&id).is_some_and(|a| a.disturbed);
+            if own.stage != Stage::Writing(id) || anew || !self.source.once_in(3) {
                 continue;
             }
             let decision = [Decision::Commit, Decision::Abort][self.source.pick(2)];
