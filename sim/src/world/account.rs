@@ -31,6 +31,10 @@ pub struct Account {
     pub owed: bool,
     /// A decision was durable at some time.
     pub decided: bool,
+    /// Its log has held a record of it.
+    pub recorded_once: bool,
+    /// A cluster has forgotten the transactional.id of a branch.
+    pub forgotten: bool,
     /// Its application ended a branch by itself, without having been told.
     pub rash: bool,
     /// It did so by a v1 producer.
@@ -46,10 +50,12 @@ pub struct Account {
 }
 
 impl Account {
-    /// Its application ended a v1 branch by itself, and the coordinator died before it had decided: the next
-    /// one cannot tell that branch from the transaction before it.
+    /// Its application ended a branch by itself, and the coordinator died before it had decided. Of a v1 producer the next
+    /// one cannot tell that branch from the transaction before it; and nobody can where the cluster has forgotten the
+    /// producer, or the log was never told of it.
     pub fn is_unknowable(&self) -> bool {
-        self.rash_v1 && !self.decided && matches!(self.told, None | Some(Told::InDoubt))
+        let silent = self.rash_v1 || self.rash && (self.forgotten || !self.recorded_once);
+        silent && !self.decided && matches!(self.told, None | Some(Told::InDoubt))
     }
 }
 

@@ -180,7 +180,9 @@ impl World {
 
     /// Branches that the coordinator knows to have ended, and has had the time to write down (R16).
     fn note_acknowledged(&mut self) {
-        if !self.logs[self.process.log].is_idle() {
+        let driver = &self.process.driver;
+        let quiet = driver.outstanding.is_empty() && driver.responses.is_empty();
+        if !quiet || !self.logs[self.process.log].is_idle() {
             return;
         }
         for view in self.process.coordinator.list() {
@@ -215,6 +217,7 @@ impl World {
         // No request is under way for so long.
         self.late.clear();
         self.advance(Duration::from_secs(8 * 24 * 3600));
+        self.oracle.after_week(&self.brokers);
         if self.source.pick(2) == 1 {
             self.restart();
         }

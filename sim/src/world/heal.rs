@@ -56,10 +56,6 @@ impl World {
     /// Whether nothing was left to do but to wait.
     pub fn heal_once(&mut self) -> bool {
         self.replace_stopped();
-        if self.has_stopped_participant() {
-            // A fenced or broken participant waits for an operator, who starts the coordinator anew.
-            self.restart();
-        }
         let mut idle = self.logs.iter().all(|log| log.is_idle());
         while !self.late.is_empty() {
             self.arrive(0);
@@ -71,6 +67,11 @@ impl World {
             self.as_other(index, |world| idle &= world.heal_process());
         }
         idle &= self.logs.iter().all(|log| log.is_idle());
+        if idle && self.has_stopped_participant() {
+            // A fenced or broken participant waits for an operator, who starts the coordinator anew.
+            self.restart();
+            return false;
+        }
         if idle {
             self.bury_idle();
         }

@@ -189,6 +189,11 @@ impl Log {
         ledger
     }
 
+    /// Whether it holds a record of this transaction.
+    pub fn knows(&self, id: TransactionId) -> bool {
+        self.state.describe(id).is_some()
+    }
+
     /// Whether a decision to commit is durable.
     pub fn is_decided(&self, id: TransactionId) -> bool {
         let view = self.state.describe(id);

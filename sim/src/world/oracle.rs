@@ -157,12 +157,21 @@ impl Oracle {
         for (id, account) in &mut self.accounts {
             let log = &logs[log_of(*id)];
             account.decided |= log.is_decided(*id);
+            account.recorded_once |= log.knows(*id);
             // Recorded is listed, for whoever asks: also where the process died before it said so.
             account.heuristic |= log.is_mixed(*id);
             // What is presumed aborted is left to the sweep, and in nobody's record.
             if log.is_ended(*id) && !account.heuristic && account.decided {
                 demand(forgetting::check(*id, &fates(account, brokers)));
             }
+        }
+    }
+
+    /// After a week of silence.
+    pub fn after_week(&mut self, brokers: &[Broker]) {
+        for account in self.accounts.values_mut() {
+            let forgotten = |tag: &Tag| brokers[tag.participant].producer(&tag.name).is_none();
+            account.forgotten |= account.written.iter().any(forgotten);
         }
     }
 
