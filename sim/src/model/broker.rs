@@ -60,6 +60,12 @@ impl Broker {
         }
     }
 
+    /// The same cluster, which gives out producer ids from this one on.
+    #[must_use]
+    pub fn with_ids_from(self, next_id: i64) -> Self {
+        Self { next_id, ..self }
+    }
+
     /// The tag that is open under an id.
     pub fn open_tag(&self, id: &str) -> Option<&Tag> {
         let entry = self.entries.get(id)?;

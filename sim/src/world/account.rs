@@ -31,6 +31,8 @@ pub struct Account {
     pub owed: bool,
     /// A decision was durable at some time.
     pub decided: bool,
+    /// The coordinator that began it was paused, and has lost its log.
+    pub paused: bool,
     /// Its log has held a record of it.
     pub recorded_once: bool,
     /// A cluster has forgotten the transactional.id of a branch.
@@ -50,12 +52,25 @@ pub struct Account {
 }
 
 impl Account {
+    /// Of two instances of an application one wrote it, and the other, who knows nothing of it, said that all was
+    /// delivered.
+    pub fn is_estranged(&self, tag: &Tag) -> bool {
+        self.disturbed && !self.commit_asked && !tag.name.starts_with("gtc.")
+    }
+
     /// Its application ended a branch by itself, and the coordinator died before it had decided. Of a v1 producer the next
     /// one cannot tell that branch from the transaction before it; and nobody can where the cluster has forgotten the
     /// producer, or the log was never told of it.
     pub fn is_unknowable(&self) -> bool {
-        let silent = self.rash_v1 || self.rash && (self.forgotten || !self.recorded_once);
-        silent && !self.decided && matches!(self.told, None | Some(Told::InDoubt))
+        let silent = self.rash_v1 || self.rash && !self.recorded_once;
+        let untold = matches!(self.told, None | Some(Told::InDoubt));
+        !self.decided && (silent && untold || self.is_lost())
+    }
+
+    /// Its application ended a branch by itself, and nothing shows it any more: its cluster has forgotten the producer,
+    /// or another instance has initialised it before the paused coordinator came back.
+    pub fn is_lost(&self) -> bool {
+        self.rash && (self.forgotten || self.paused)
     }
 }
 

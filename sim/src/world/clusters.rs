@@ -146,9 +146,10 @@ impl World {
                 }
             }
         }
-        let kept = |broker: &Broker, tag: &_| broker.fates.contains_key(tag);
-        let restored = &self.brokers[p];
-        self.oracle.delivered[p].retain(|tag, _| kept(restored, tag));
+        let restored = &self.brokers[p].partition;
+        for numbers in self.oracle.delivered[p].values_mut() {
+            numbers.retain(|number| restored.holds(*number));
+        }
         self.late.retain(|(at, _)| *at != p);
         for own in self.process.app.owns.iter_mut().filter(|own| own.p == p) {
             own.stage = Stage::Fresh;

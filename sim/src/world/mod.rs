@@ -110,8 +110,8 @@ impl World {
         let count = 2 + source.pick(2);
         let log_id = LogId(0xfeed);
         let config = settings::config(&mut source, count, log_id);
-        let brokers: Vec<Broker> = (0..count)
-            .map(|_| settings::broker(&mut source, swarm))
+        let brokers: Vec<Broker> = (1..=count)
+            .map(|number| settings::broker(&mut source, swarm).with_ids_from(number as i64 * 1000))
             .collect();
         let mut logs = vec![Log::default()];
         let ledger = logs[0].own(1);

@@ -66,6 +66,9 @@ impl Oracle {
     pub fn ended_by_call(&mut self, call: &Call, tag: &Tag, logs: &[Log]) {
         let account = self.account(tag.transaction).clone();
         let durable = logs[log_of(tag.transaction)].is_decided(tag.transaction);
+        if account.is_estranged(tag) {
+            return;
+        }
         match call {
             Call::End {
                 decision, intent, ..
@@ -79,6 +82,7 @@ impl Oracle {
                     demand(external_consistency::committing(&account, tag));
                 }
             }
+            Call::Init { .. } if account.excused.contains(tag) => {}
             Call::Init { .. } => demand(fencing::check(&account, tag, durable)),
             _ => unreachable!("model: a write ends nothing"),
         }
@@ -98,7 +102,7 @@ impl Oracle {
         let account = account.clone();
         demand(one_answer::at_most(&account, id));
         demand(ac2_stability::check(&account, id));
-        if !account.by_operator {
+        if !account.by_operator && !account.is_lost() {
             let fates = fates(&account, brokers);
             demand(external_consistency::told(&account, id, &fates));
         }

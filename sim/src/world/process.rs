@@ -149,7 +149,8 @@ impl World {
             }
         }
         for id in self.process.began.clone() {
-            self.oracle.account(id).live = false;
+            let account = self.oracle.account(id);
+            (account.live, account.paused) = (false, true);
         }
         self.oracle.after_write(&self.logs, &self.brokers);
         let successor = self.successor(log);

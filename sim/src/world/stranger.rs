@@ -83,15 +83,11 @@ impl World {
         }
     }
 
-    /// Strangers go away.
+    /// Strangers go away, and so do own producers that went on without a question.
     pub fn expel_strangers(&mut self) {
-        let strange = |tag: &&Tag| is_strange(tag.transaction);
         for p in 0..self.brokers.len() {
-            let open: Vec<Tag> = self.brokers[p]
-                .open_tags()
-                .filter(strange)
-                .cloned()
-                .collect();
+            let open = self.brokers[p].open_tags();
+            let open: Vec<Tag> = open.filter(|tag| self.is_alone(tag)).cloned().collect();
             for tag in open {
                 let id = tag.name.clone();
                 let timeout_ms = 60_000;
@@ -99,5 +95,12 @@ impl World {
             }
         }
         self.strange.clear();
+    }
+
+    /// No coordinator knows of it.
+    fn is_alone(&self, tag: &Tag) -> bool {
+        let own = !tag.name.starts_with("gtc.");
+        let account = self.oracle.accounts.get(&tag.transaction);
+        is_strange(tag.transaction) || own && account.is_some_and(|account| account.disturbed)
     }
 }

@@ -59,7 +59,8 @@ impl World {
             Event::Recovered => {
                 self.process.recovered = true;
                 // A zombie knows nothing of what its successor has open.
-                if self.process.role == Role::Owner {
+                // What a restored cluster brings back under the name of a decided branch goes with the next sweep.
+                if self.process.role == Role::Owner && !self.restored {
                     self.oracle.recovered(self.process.log, &self.brokers);
                 }
             }

@@ -8,7 +8,7 @@ use gtc_core::{
 };
 
 use super::App;
-use crate::model::broker::{Call, Reply, writer_version};
+use crate::model::broker::{Call, Reply, Tag, writer_version};
 use crate::swarm::Fault;
 use crate::world::World;
 use crate::world::network::Reach;
@@ -271,7 +271,10 @@ impl World {
         let Some(index) = owns.clone().position(writes) else {
             return;
         };
-        if self.brokers[p].open_tag(name).is_some_and(|tag| tag.stray) {
+        // What it wrote while it was being aborted.
+        let aborted = !self.oracle.account(id).decided;
+        let left = |tag: &Tag| tag.stray || aborted && tag.transaction == id;
+        if self.brokers[p].open_tag(name).is_some_and(left) {
             self.end_by_app(index, Decision::Abort);
         }
         let now = self.brokers[p].producer(name);

@@ -10,6 +10,7 @@ use crate::swarm::Fault;
 use crate::world::World;
 use crate::world::driver::Lease;
 use crate::world::network::Reach;
+use crate::world::process::Role;
 
 /// A producer that writes a record.
 struct Writing {
@@ -130,6 +131,8 @@ impl World {
             number: self.oracle.next_number(),
             ..writing
         };
+        // The application of a zombie fences that of its successor, or is fenced by it.
+        self.oracle.account(id).disturbed |= self.process.role == Role::Zombie;
         let delivery = self.deliver(&writing);
         count(&mut self.process.app.owns[index].report, delivery);
     }
