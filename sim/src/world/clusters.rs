@@ -103,9 +103,8 @@ impl World {
                 let decided = self.logs[self.process.log].is_decided(tag.transaction);
                 decided && self.is_next_in_backup(p, &tag.name)
             });
-            if hurts && self.source.once_in(4) {
-                self.back_up(p);
-            } else if self.backups[p].is_none() && self.source.once_in(20) {
+            let restores = hurts && self.source.once_in(4);
+            if restores || self.backups[p].is_none() && self.source.once_in(20) {
                 self.back_up(p);
             }
         }

@@ -103,6 +103,10 @@ impl World {
         let mut source = Source::new(plan.seed);
         let mut swarm = Swarm::choose(&mut source);
         swarm.mute(plan.muted);
+        if !options.faults {
+            // Who says nothing of his deliveries commits nothing.
+            swarm.mute(1 << Fault::OwnSilent as u64);
+        }
         let now = Now {
             monotonic: Time::from_micros(1_000_000),
             unix_ms: 1_700_000_000_000,
