@@ -19,6 +19,8 @@ use tokio::net::UnixStream;
 use crate::error::{Error, ErrorKind};
 use crate::views::{ForeignInfo, Status, TransactionInfo};
 pub(crate) use server::Server;
+#[cfg(feature = "fuzzing")]
+pub(crate) use server::serve;
 
 const SOCKET: &str = "admin.sock";
 /// How long an owner may take to answer; one that is stopped never does.

@@ -60,7 +60,7 @@ impl Coordinator {
         Self { shared }
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

@@ -31,6 +31,9 @@ mod coordinator;
 mod crash;
 mod error;
 pub mod facade;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod kafka;
 pub mod log;
 pub mod metrics;
@@ -41,7 +44,8 @@ mod runtime;
 #[cfg(test)]
 mod said_once;
 pub mod survey;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), allow(dead_code, reason = "the tests use more of it"))]
 mod testing;
 #[cfg(test)]
 mod tests;

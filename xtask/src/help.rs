@@ -13,6 +13,7 @@ cargo xtask: the one door
   bench NAME [ARGS]            commit, core, log or recovery
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
   sim --seeds N                seeded histories of a simulated world around the core
+  fuzz [TARGET] [--smoke]      every decoder, and the core, against inputs that mean harm
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -29,6 +30,7 @@ pub(crate) fn of(command: &str) -> Option<&'static str> {
         "bench" => BENCH,
         "chaos" => CHAOS,
         "sim" => SIM,
+        "fuzz" => FUZZ,
         _ => return None,
     })
 }
@@ -115,3 +117,18 @@ time-outs expire; then everything is healed and has to end, and an auditor that 
 compares what the applications were told with what the clusters show. The seed gives clusters,
 workers, faults and work; `--plan` prints them, `--json` prints the result for machines. Exits
 non-zero on any anomaly. Built with debug assertions: the core checks its invariants at each step.";
+
+const FUZZ: &str = "\
+cargo xtask fuzz [TARGET] [--minutes M] [--smoke] [--seconds S] [--input FILE] [--keep]
+
+Runs the fuzz targets, or one of them, 20 minutes each if not said otherwise:
+record, segment, configuration, control, core, responses, admin; docs/fuzzing.md says what each
+of them checks.
+
+  --minutes M     so long each
+  --smoke         a minute each, in a debug build that is quick to make
+  --seconds S     so long each, for a shorter smoke run
+  --input FILE    runs one input of TARGET, as a finding says
+  --keep          chooses anew the few inputs that fuzz/corpus keeps, of all that were found
+
+What was found lies in target/fuzz/corpus, and what breaks something in target/fuzz/artifacts.";

@@ -4,6 +4,7 @@
 
 mod clusters;
 mod command;
+mod fuzz;
 mod help;
 mod languages;
 mod prerequisites;
@@ -16,6 +17,10 @@ use prerequisites::{Need, require};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(failure) = fuzz::stand_in(&arguments) {
+        eprintln!("xtask: {failure}");
+        return ExitCode::FAILURE;
+    }
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -67,6 +72,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "languages" => languages::run(rest),
         "sim" => sim(rest),
         "chaos" => chaos(rest),
+        "fuzz" => fuzz::run(rest),
         _ => bench(rest),
     }
 }

@@ -22,6 +22,7 @@ const DIRECTION: &[(&str, &[&str], &[&str])] = &[
     ("gtc-bench", &["gtc", "gtc-core", "gtc-clusters"], &[]),
     ("gtc-sim", &["gtc-core"], &["gtc", "gtc-clusters"]),
     ("gtc-vectors", &["gtc-core"], &[]),
+    ("gtc-fuzz", &["gtc", "gtc-core", "gtc-sim"], &[]),
     ("xtask", &["gtc-clusters"], &[]),
 ];
 

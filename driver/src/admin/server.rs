@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use gtc_core::{Request, TransactionId};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::UnixListener;
 use tokio::task::AbortHandle;
 
 use super::{Address, AdminAnswer, AdminRequest, SOCKET};
@@ -76,8 +76,8 @@ async fn accept(listener: UnixListener, shared: Weak<Shared>) {
     }
 }
 
-async fn serve(stream: UnixStream, shared: Weak<Shared>) {
-    let (reader, mut writer) = stream.into_split();
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Shared>) {
+    let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader.take(LINE_BYTES_MAX));
     loop {
         let mut line = String::new();

@@ -23,6 +23,9 @@ pub use error::{LogError, LogErrorKind};
 pub use file::{FileLog, FileLogOptions, read_only};
 pub use memory::MemoryLog;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use file::fuzzing;
+
 /// How soon an appended entry must be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::broker::Broker;
 use super::coordinators::Coordinators;
+use super::dial::Dialer;
 use super::error::{ControlError, Delivery, Failure, is_coordinator_moving};
 use super::pool::Pool;
 use super::tls;
@@ -50,23 +51,26 @@ impl ControlClient {
     /// [`ControlErrorKind::Config`](super::ControlErrorKind::Config) if a certificate or key
     /// cannot be used.
     pub fn open(properties: &Properties) -> Result<Self, ControlError> {
-        let settings = properties.connection().clone();
-        let participant = properties.participant().to_owned();
-        let tls = settings
+        let tls = properties
+            .connection()
             .tls
             .as_ref()
             .map(tls::connector)
             .transpose()
-            .map_err(|failure| ControlError::new(&participant, "open", failure))?;
-        let pool = Pool::new(settings, tls);
+            .map_err(|failure| ControlError::new(properties.participant(), "open", failure))?;
+        Ok(Self::over(properties, Dialer::Network(tls)))
+    }
+
+    /// Makes a client whose streams come from this dialer.
+    pub(super) fn over(properties: &Properties, dialer: Dialer) -> Self {
         let inner = Inner {
-            participant,
-            pool,
+            participant: properties.participant().to_owned(),
+            pool: Pool::new(properties.connection().clone(), dialer),
             coordinators: Coordinators::default(),
         };
-        Ok(Self {
+        Self {
             inner: Arc::new(inner),
-        })
+        }
     }
 
     /// The participant that this client talks to.

@@ -1,6 +1,5 @@
-//! From an address to a connection that is ready for requests: TCP, TLS, ApiVersions, SASL.
+//! From an address to a connection that is ready for requests: a stream, ApiVersions, SASL.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,17 +7,15 @@ use kafka_protocol::messages::{
     ApiKey, ApiVersionsRequest, ApiVersionsResponse, SaslAuthenticateRequest, SaslHandshakeRequest,
 };
 use kafka_protocol::protocol::StrBytes;
-use rustls::pki_types::ServerName;
-use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
-use tokio_rustls::TlsConnector;
 
 use super::broker::{ApiRanges, Broker};
-use super::connection::{Connection, Stream};
+use super::connection::Connection;
+use super::dial::Dialer;
 use super::error::Failure;
 use super::sasl::Exchange;
-use super::wire::{Call, decode_response, encode_request, io_failure};
-use crate::kafka::properties::{AddressFamily, ConnectionSettings, Endpoint, SaslSettings};
+use super::wire::{Call, decode_response, encode_request};
+use crate::kafka::properties::{ConnectionSettings, Endpoint, SaslSettings};
 
 const UNSUPPORTED_VERSION: i16 = 35;
 const SASL_HANDSHAKE_VERSION: i16 = 1;
@@ -31,13 +28,12 @@ const MAX_WORDS: usize = 200;
 pub(super) async fn connect(
     endpoint: &Endpoint,
     settings: &ConnectionSettings,
-    tls: Option<&TlsConnector>,
+    dialer: &Dialer,
     deadline: Instant,
 ) -> Result<Broker, Failure> {
     let deadline = deadline.min(Instant::now() + settings.connect_timeout);
     let attempt = async {
-        let stream = dial(endpoint, settings.address_family).await?;
-        let stream = secure(stream, endpoint, tls).await?;
+        let stream = dialer.dial(endpoint, settings.address_family).await?;
         let connection = Connection::start(stream, settings.idle_timeout);
         introduce(connection, settings, deadline).await
     };
@@ -45,51 +41,6 @@ pub(super) async fn connect(
         .await
         .unwrap_or_else(|_| Err(Failure::timeout("the connection took too long")))
         .map_err(|failure| failure.at(endpoint))
-}
-
-async fn dial(endpoint: &Endpoint, family: AddressFamily) -> Result<TcpStream, Failure> {
-    let addresses = lookup_host((endpoint.host.as_str(), endpoint.port))
-        .await
-        .map_err(|error| Failure::unavailable(format!("the name cannot be resolved: {error}")))?;
-    let mut failure = Failure::unavailable("the name has no address of broker.address.family");
-    for address in addresses.filter(|address| is_of(address, family)) {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                // A control request is small and waits for its answer.
-                stream
-                    .set_nodelay(true)
-                    .map_err(|error| io_failure(&error))?;
-                return Ok(stream);
-            }
-            Err(error) => failure = io_failure(&error),
-        }
-    }
-    Err(failure)
-}
-
-fn is_of(address: &SocketAddr, family: AddressFamily) -> bool {
-    match family {
-        AddressFamily::Any => true,
-        AddressFamily::V4 => address.is_ipv4(),
-        AddressFamily::V6 => address.is_ipv6(),
-    }
-}
-
-async fn secure(
-    stream: TcpStream,
-    endpoint: &Endpoint,
-    tls: Option<&TlsConnector>,
-) -> Result<Box<dyn Stream>, Failure> {
-    let Some(connector) = tls else {
-        return Ok(Box::new(stream));
-    };
-    let name = ServerName::try_from(endpoint.host.clone())
-        .map_err(|_| Failure::config("the host is no name that a certificate can hold"))?;
-    let stream = connector
-        .connect(name, stream)
-        .await
-        .map_err(|error| io_failure(&error))?;
-    Ok(Box::new(stream))
 }
 
 async fn introduce(

@@ -1,7 +1,5 @@
 //! The client against a broker in this process that misbehaves on purpose.
 
-mod fake;
-
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -10,9 +8,9 @@ use gtc_core::{BrokerState, Inquiry, ProducerIdentity, VersionClass};
 use kafka_protocol::messages::ApiKey;
 use tokio::io::AsyncWriteExt;
 
+use super::fake::{FakeBroker, Reaction, Seen};
 use super::{Attempt, ControlClient, ControlErrorKind, EndTxnAnswer};
 use crate::kafka::properties::Properties;
-use fake::{FakeBroker, Reaction, Seen};
 
 const TIMEOUT: Duration = Duration::from_millis(400);
 const PRODUCER: ProducerIdentity = ProducerIdentity {

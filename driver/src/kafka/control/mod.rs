@@ -11,7 +11,16 @@ mod client;
 mod cluster;
 mod connection;
 mod coordinators;
+mod dial;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(
+    not(all(test, feature = "fuzzing")),
+    allow(dead_code, reason = "tests and fuzz targets use different parts of it")
+)]
+mod fake;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod handshake;
 mod pool;
 mod sasl;

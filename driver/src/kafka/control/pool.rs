@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use tokio_rustls::TlsConnector;
 
 use super::broker::Broker;
+use super::dial::Dialer;
 use super::error::Failure;
 use super::handshake;
 use crate::kafka::properties::{ConnectionSettings, Endpoint};
@@ -20,7 +20,7 @@ const MIN_ATTEMPT: Duration = Duration::from_millis(500);
 /// All connections of one control client.
 pub(super) struct Pool {
     settings: ConnectionSettings,
-    tls: Option<TlsConnector>,
+    dialer: Dialer,
     slots: Mutex<HashMap<Endpoint, Arc<Slot>>>,
 }
 
@@ -36,10 +36,10 @@ struct SlotState {
 }
 
 impl Pool {
-    pub(super) fn new(settings: ConnectionSettings, tls: Option<TlsConnector>) -> Self {
+    pub(super) fn new(settings: ConnectionSettings, dialer: Dialer) -> Self {
         Self {
             settings,
-            tls,
+            dialer,
             slots: Mutex::default(),
         }
     }
@@ -99,7 +99,7 @@ impl Pool {
         {
             return Err(failure.clone());
         }
-        match handshake::connect(endpoint, &self.settings, self.tls.as_ref(), deadline).await {
+        match handshake::connect(endpoint, &self.settings, &self.dialer, deadline).await {
             Ok(broker) => {
                 *state = SlotState {
                     broker: Some(broker.clone()),

@@ -24,6 +24,8 @@ mod broken;
 mod directory;
 mod engine;
 mod format;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod reader;
 mod storage;
 #[cfg(test)]

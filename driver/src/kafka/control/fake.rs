@@ -7,17 +7,22 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::api_versions_response::ApiVersion;
 use kafka_protocol::messages::find_coordinator_response::Coordinator;
-use kafka_protocol::messages::metadata_response::MetadataResponseBroker;
+use kafka_protocol::messages::metadata_response::{
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
 use kafka_protocol::messages::{
-    ApiKey, ApiVersionsResponse, DescribeTransactionsResponse, EndTxnRequest, EndTxnResponse,
-    FindCoordinatorResponse, ListTransactionsResponse, MetadataResponse, RequestHeader,
-    SaslAuthenticateResponse, describe_transactions_response, list_transactions_response,
+    ApiKey, ApiVersionsResponse, DescribeConfigsResponse, DescribeTransactionsResponse,
+    EndTxnRequest, EndTxnResponse, FindCoordinatorResponse, InitProducerIdResponse,
+    ListOffsetsResponse, ListTransactionsResponse, MetadataResponse, RequestHeader,
+    SaslAuthenticateRequest, SaslAuthenticateResponse, describe_configs_response,
+    describe_transactions_response, list_offsets_response, list_transactions_response,
 };
 use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
-use super::super::wire::Call;
+use super::connection::Stream;
+use super::wire::Call;
 
 /// What the broker does about a request.
 #[derive(Clone, Debug)]
@@ -48,10 +53,10 @@ pub struct Seen {
     body: Bytes,
 }
 
-type Script = Arc<dyn Fn(&Seen) -> Reaction + Send + Sync>;
+pub type Script = Arc<dyn Fn(&Seen) -> Reaction + Send + Sync>;
 
 #[derive(Default)]
-struct Log {
+pub struct Log {
     versions: HashMap<i16, Vec<i16>>,
     opened: usize,
     closed: usize,
@@ -144,7 +149,7 @@ impl FakeBroker {
 }
 
 /// Serves one connection until it ends or the script ends it.
-async fn serve(mut stream: TcpStream, port: u16, script: &Script, log: &Mutex<Log>) {
+pub async fn serve(mut stream: impl Stream, port: u16, script: &Script, log: &Mutex<Log>) {
     while let Some((correlation, seen)) = read_request(&mut stream, port, log).await {
         let answered = match script(&seen) {
             Reaction::Body(body) => stream.write_all(&frame(correlation, &body)).await,
@@ -172,7 +177,7 @@ async fn serve(mut stream: TcpStream, port: u16, script: &Script, log: &Mutex<Lo
     }
 }
 
-async fn drip(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+async fn drip(stream: &mut impl Stream, bytes: &[u8]) -> std::io::Result<()> {
     for byte in bytes {
         stream.write_all(&[*byte]).await?;
         stream.flush().await?;
@@ -181,12 +186,16 @@ async fn drip(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn wait_for_end(stream: &mut TcpStream) {
+async fn wait_for_end(stream: &mut impl Stream) {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest).await;
 }
 
-async fn read_request(stream: &mut TcpStream, port: u16, log: &Mutex<Log>) -> Option<(i32, Seen)> {
+async fn read_request(
+    stream: &mut impl Stream,
+    port: u16,
+    log: &Mutex<Log>,
+) -> Option<(i32, Seen)> {
     let length = stream.read_u32().await.ok()?;
     let mut bytes = vec![0; length as usize];
     stream.read_exact(&mut bytes).await.ok()?;
@@ -234,6 +243,9 @@ impl Seen {
             ApiKey::DescribeTransactions => self.described(0, "Ongoing"),
             ApiKey::ListTransactions => self.listed(&["gtc.a", "gtc.b", "other"]),
             ApiKey::Metadata => self.metadata(&[self.port]),
+            ApiKey::InitProducerId => self.initialised(),
+            ApiKey::DescribeConfigs => self.configs(),
+            ApiKey::ListOffsets => self.offsets(),
             other => panic!("no answer to {other:?}"),
         }
     }
@@ -316,9 +328,56 @@ impl Seen {
                 .with_host(text("127.0.0.1"))
                 .with_port((*port).into())
         });
+        let partition = MetadataResponsePartition::default()
+            .with_leader_id(1.into())
+            .with_replica_nodes(vec![1.into()]);
+        let topic = MetadataResponseTopic::default()
+            .with_name(Some(text("topic").into()))
+            .with_partitions(vec![partition]);
         let response = MetadataResponse::default()
             .with_cluster_id(Some(text("fake")))
+            .with_topics(vec![topic])
             .with_brokers(brokers.collect());
+        self.body(&response)
+    }
+
+    fn initialised(&self) -> Reaction {
+        let response = InitProducerIdResponse::default()
+            .with_producer_id(7.into())
+            .with_producer_epoch(4);
+        self.body(&response)
+    }
+
+    fn configs(&self) -> Reaction {
+        let config = describe_configs_response::DescribeConfigsResourceResult::default()
+            .with_name(text("transaction.max.timeout.ms"))
+            .with_value(Some(text("900000")));
+        let result =
+            describe_configs_response::DescribeConfigsResult::default().with_configs(vec![config]);
+        self.body(&DescribeConfigsResponse::default().with_results(vec![result]))
+    }
+
+    fn offsets(&self) -> Reaction {
+        let partition =
+            list_offsets_response::ListOffsetsPartitionResponse::default().with_offset(42);
+        let topic = list_offsets_response::ListOffsetsTopicResponse::default()
+            .with_name(text("topic").into())
+            .with_partitions(vec![partition]);
+        self.body(&ListOffsetsResponse::default().with_topics(vec![topic]))
+    }
+
+    /// A token of SASL in which every byte 1 stands for the nonce that the client sent.
+    pub fn sasl_reply(&self, token: &[u8]) -> Reaction {
+        let request = SaslAuthenticateRequest::decode(&mut self.body.clone(), self.version);
+        let sent = request
+            .map(|request| request.auth_bytes)
+            .unwrap_or_default();
+        let sent = String::from_utf8_lossy(&sent).into_owned();
+        let nonce = sent.split_once("r=").map_or("", |(_, rest)| rest);
+        let nonce = nonce.split(',').next().unwrap_or_default();
+        let parts: Vec<&[u8]> = token.split(|byte| *byte == 1).collect();
+        let response = SaslAuthenticateResponse::default()
+            .with_auth_bytes(parts.join(nonce.as_bytes()).into());
         self.body(&response)
     }
 

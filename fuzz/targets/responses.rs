@@ -1,0 +1,6 @@
+//! The engine around `gtc_fuzz::targets::responses`.
+
+#![forbid(unsafe_code)]
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| gtc_fuzz::targets::responses::take(data));
