@@ -27,7 +27,8 @@ const FRAGMENT_CHARS_MIN: usize = 12;
 #[track_caller]
 pub(crate) fn assert_said_once(text: &str) {
     let count = |part: &str| text.matches(part).count();
-    assert!(count("remedy:") <= 1, "two remedies: {text}");
+    let remedies = text.to_lowercase().matches("remedy:").count();
+    assert!(remedies <= 1, "two remedies: {text}");
     assert!(count("did you mean") <= 1, "asked twice: {text}");
     assert!(count("participant `") <= 1, "named twice: {text}");
     for (_, kind, ..) in ErrorKind::TABLE {

@@ -292,3 +292,38 @@ async fn a_closed_log_can_be_opened_at_once() {
         std::mem::forget(log);
     }
 }
+
+/// Case torn-log on a real file system: a cut between two records leaves nothing that looks torn.
+#[test]
+fn a_file_that_was_cut_between_two_records_refuses_the_start() {
+    let scratch = Scratch::new("cut");
+    let (log, _) = FileLog::open(options(&scratch.log())).unwrap();
+    for entry in [b"kept", b"lost"] {
+        append(&log, entry).wait().unwrap();
+    }
+    drop(log);
+    let files = fs::read_dir(scratch.log()).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    let used = |path: &PathBuf| fs::read(path).unwrap().iter().rposition(|byte| *byte != 0);
+    // The other segment is allocated ahead, and empty.
+    let mut segments = paths.filter(|path| path.extension().is_some_and(|end| end == "segment"));
+    let (last, path) = segments
+        .find_map(|path| Some((used(&path)? as u64, path)))
+        .unwrap();
+    // The last frame: its entry, the length of that, and 40 bytes.
+    let cut = last + 1 - 48;
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_len(cut).unwrap();
+    let error = FileLog::open(options(&scratch.log())).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.offset()),
+        (LogErrorKind::Corrupt, Some(cut)),
+        "{error}"
+    );
+    let error = read_only(&scratch.log()).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.offset()),
+        (LogErrorKind::Corrupt, Some(cut)),
+        "{error}"
+    );
+}

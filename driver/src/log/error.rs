@@ -128,7 +128,10 @@ impl LogError {
                 "start from the log where it was last in use; where it was moved for good and no \
                  copy is left, open it once with adopt"
             }
-            LogErrorKind::Corrupt => "see the operations guide on a damaged log",
+            LogErrorKind::Corrupt => {
+                "save the directory, then let an operator settle open transactions by hand and start \
+                 with a new log: see docs/operations.md on a damaged log"
+            }
             LogErrorKind::Full => "make room on the disk; the log then goes on by itself",
             LogErrorKind::TooLarge => "take fewer branches into a transaction",
             LogErrorKind::Poisoned => "check the disk, then open the log again and recover",

@@ -17,6 +17,8 @@ pub(crate) enum Broken {
     Sync,
     /// A new segment's name is not synced.
     SyncDirectory,
+    /// A new segment's length is not synced before its header is written.
+    SyncLength,
     /// R11: after a failed write the log goes on.
     Stop,
     /// R11: a failed write is reported as not written.
@@ -27,6 +29,8 @@ pub(crate) enum Broken {
     Damage,
     /// R11: good frames behind a bad one are ignored.
     LaterFrames,
+    /// R11: a file that is shorter than its header says is taken as it is.
+    CutFile,
     /// A snapshot counts before its last part is there.
     SnapshotEnd,
     /// A checkpoint removes the old segments before the snapshot is written.

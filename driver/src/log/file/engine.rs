@@ -110,10 +110,12 @@ impl Engine {
         if last_number.max(found.next_sequence) >= NUMBERS_END {
             let message = format!(
                 "counts up to segment {last_number} and frame {}, which no log reaches; nothing \
-                 was changed. Remedy: find out who wrote these files, and start with a new log",
+                 was changed",
                 found.next_sequence
             );
-            return Err(LogError::new(LogErrorKind::Corrupt, message).at(storage.path()));
+            return Err(LogError::new(LogErrorKind::Corrupt, message)
+                .with_remedy("find out who wrote these files, and start with a new log")
+                .at(storage.path()));
         }
         let mut engine = Engine {
             storage,
@@ -371,7 +373,7 @@ impl Engine {
     ) -> Result<(), LogError> {
         self.buffer.clear();
         self.buffer
-            .extend_from_slice(&self.header(segment.number, frame.part == 0).encode());
+            .extend_from_slice(&self.header(&segment, frame.part == 0).encode());
         let mut writer = FrameWriter::new(&mut self.buffer);
         entries.iter().for_each(|entry| writer.push(entry.as_ref()));
         writer.finish(frame, self.setup.identity.log_id);
@@ -384,13 +386,14 @@ impl Engine {
         Ok(())
     }
 
-    fn header(&self, segment: u64, starts_snapshot: bool) -> SegmentHeader {
+    fn header(&self, segment: &Allocated, starts_snapshot: bool) -> SegmentHeader {
         SegmentHeader {
             identity: self.setup.identity.clone(),
             place: self.setup.place.clone(),
-            segment,
+            segment: segment.number,
             starts_snapshot,
             first_sequence: self.next_sequence,
+            bytes: segment.bytes,
         }
     }
 
@@ -414,7 +417,7 @@ impl Engine {
                 return Err(error);
             }
         }
-        let header = self.header(segment.number, false).encode();
+        let header = self.header(&segment, false).encode();
         self.buffer.splice(0..0, header);
         self.numbers.push(segment.number);
         self.current = Some(Current::at(segment, 0));
@@ -479,10 +482,14 @@ fn reserve(
 ) -> Result<(), LogError> {
     file.allocate(bytes)
         .map_err(|error| allocation_failed(path, &error))?;
+    // A header says how long the file is, so that is durable first: then a shorter one was cut.
+    if !lack(storage, Broken::SyncLength) {
+        let synced = file.sync();
+        synced.map_err(|error| LogError::io("syncing", path, &error))?;
+    }
     if lack(storage, Broken::SyncDirectory) {
         return Ok(());
     }
-    // The file itself is synced with its first frame, before anything in it counts.
     let synced = storage.sync_directory();
     synced.map_err(|error| LogError::io("syncing the directory of", path, &error))
 }

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! header, 512 bytes: magic, version, starts_snapshot, segment, first sequence, log id,
-//!                    directory inode, directory birth, coordinator, machine id, CRC32C
+//!                    directory inode, directory birth, length of the file, coordinator, machine id,
+//!                    CRC32C
 //! frame:  kind u32, part u32, entries u32, body bytes u32, sequence u64, CRC32C, magic
 //!         body: for each entry its length u32 and its bytes
 //!         CRC32C of the body, magic
@@ -34,7 +35,8 @@ pub(crate) const MACHINE_BYTES_MAX: usize = 64;
 
 const FRAME_HEADER_BYTES: usize = 32;
 const FRAME_TRAILER_BYTES: usize = 8;
-const FORMAT_VERSION: u32 = 1;
+/// Version 1 did not say how long the file is: there is a zero in that place.
+const FORMAT_VERSIONS: std::ops::RangeInclusive<u32> = 1..=2;
 const SEGMENT_MAGIC: [u8; 8] = *b"GTC-DLOG";
 const HEADER_MAGIC: [u8; 4] = [0xa7, 0x4c, 0xe9, 0x35];
 const TRAILER_MAGIC: [u8; 4] = [0x5b, 0xd2, 0x93, 0x6e];
@@ -63,6 +65,8 @@ pub(crate) struct SegmentHeader {
     pub(crate) segment: u64,
     pub(crate) starts_snapshot: bool,
     pub(crate) first_sequence: u64,
+    /// How long the file was made, at least, before this header was written to it; 0 in version 1.
+    pub(crate) bytes: u64,
 }
 
 /// Why a sector is no header.
@@ -80,7 +84,7 @@ impl SegmentHeader {
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut sector = [0; HEADER_BYTES];
         sector[..8].copy_from_slice(&SEGMENT_MAGIC);
-        sector[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        sector[8..12].copy_from_slice(&FORMAT_VERSIONS.end().to_le_bytes());
         sector[12..16].copy_from_slice(&u32::from(self.starts_snapshot).to_le_bytes());
         let numbers = [
             self.segment,
@@ -88,6 +92,7 @@ impl SegmentHeader {
             self.identity.log_id,
             self.place.inode,
             self.place.birth_ns,
+            self.bytes,
         ];
         for (index, number) in numbers.into_iter().enumerate() {
             sector[16 + 8 * index..24 + 8 * index].copy_from_slice(&number.to_le_bytes());
@@ -122,7 +127,7 @@ impl SegmentHeader {
             return Err(BadHeader::Damaged);
         }
         match read_u32(sector, 8) {
-            FORMAT_VERSION => {}
+            version if FORMAT_VERSIONS.contains(&version) => {}
             version => return Err(BadHeader::Version(version)),
         }
         let coordinator = get_text(&sector[COORDINATOR_OFFSET..MACHINE_OFFSET]);
@@ -143,6 +148,7 @@ impl SegmentHeader {
             segment: read_u64(sector, 16),
             starts_snapshot: read_u32(sector, 12) != 0,
             first_sequence: read_u64(sector, 24),
+            bytes: read_u64(sector, 56),
         })
     }
 }

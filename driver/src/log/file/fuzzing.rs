@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::engine::{Engine, Setup};
-use super::format::{Frame, FrameKind, FrameWriter, Place, SegmentHeader};
+use super::format::{Frame, FrameKind, FrameWriter, HEADER_BYTES, Place, SegmentHeader};
 use super::reader::{read_log, segment_name};
 use super::storage::{Storage, StorageFile};
 use crate::log::LogIdentity;
@@ -45,6 +45,8 @@ impl Segment {
             segment: self.number,
             starts_snapshot: self.starts_snapshot,
             first_sequence: self.first_sequence,
+            // At least, so that what there is of the file is all that it ever was.
+            bytes: HEADER_BYTES as u64,
         };
         let mut bytes = header.encode().to_vec();
         for (kind, part, sequence, entries) in &self.frames {

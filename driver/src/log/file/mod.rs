@@ -12,13 +12,16 @@
 //! as well, these and their directory are synced, and the old ones are removed, as by a
 //! checkpoint. This is bounded by what was logged since the last checkpoint, and
 //! needs no room on a full disk as long as it fits into the segment allocated ahead, which
-//! appends leave alone. So whoever hears `Full` can still write a checkpoint.
+//! appends leave alone. So whoever hears `Full` can still write a checkpoint, unless there was no
+//! room left to allocate ahead when the log was opened.
 //!
 //! # What a crash can leave, and what is damage
 //! A frame is written only when its predecessor is synced, so that a crash can cut at most the
 //! last one; the format tells a cut from a flipped bit by the gap that a cut leaves. A cut tail
-//! is dropped. Everything else refuses the start, names file and byte, and writes nothing. One
-//! thing cannot be told: acknowledged frames at the very end that vanished as a whole.
+//! is dropped. Everything else refuses the start, names file and byte, and writes nothing: also a
+//! file that is shorter than its header says, as its length is synced before that is written. One
+//! thing cannot be told: acknowledged frames at the very end that became zeros, or vanished with
+//! their whole file.
 
 mod broken;
 mod directory;

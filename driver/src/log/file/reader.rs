@@ -146,8 +146,7 @@ impl Reader<'_> {
     fn corrupt_at(&self, file: &str, offset: u64, what: &str) -> LogError {
         let message = format!(
             "{what}; nothing was changed. No crash leaves this behind: suspect the disk, or a \
-             file that was edited or restored. Remedy: save the directory, then let an operator \
-             settle open transactions by hand and start with a new log"
+             file that was edited or restored"
         );
         LogError::new(LogErrorKind::Corrupt, message)
             .at(self.storage.path().join(file))
@@ -179,7 +178,10 @@ impl Reader<'_> {
             .read(&name)
             .map_err(|error| LogError::io("reading", &path, &error))?;
         let header = match SegmentHeader::decode(&bytes) {
-            Ok(header) if header.segment == number => Some(header),
+            Ok(header) if header.segment == number => {
+                self.check_length(&header, bytes.len() as u64)?;
+                Some(header)
+            }
             Err(BadHeader::Blank) => None,
             Err(BadHeader::Version(version)) => {
                 let message =
@@ -196,6 +198,15 @@ impl Reader<'_> {
             header,
             bytes: Bytes::from(bytes),
         })
+    }
+
+    /// A file has its whole length before its header is written: a shorter one lost what stood behind.
+    fn check_length(&self, header: &SegmentHeader, bytes: u64) -> Result<(), LogError> {
+        if bytes >= header.bytes || lack(self.storage, Broken::CutFile) {
+            return Ok(());
+        }
+        let what = format!("the file was cut: it was made with {} bytes", header.bytes);
+        Err(self.corrupt_at(&segment_name(header.segment), bytes, &what))
     }
 
     /// Groups segments; what stands before the first start of a snapshot is a group as well.
@@ -404,6 +415,13 @@ fn is_tidy(attempt: &[Segment], scan: &Scan, found: &FoundLog) -> bool {
     let used: Vec<u64> = found.numbers.iter().copied().filter(is_used).collect();
     // A log that is still in its first segment may never have been handed out.
     let handed_out = used.first() != Some(&FIRST_SEGMENT);
+    // What an earlier version wrote is written anew, so that a cut file shows.
+    let mut headers = attempt.iter().filter_map(|segment| segment.header.as_ref());
+    let says_length = headers.all(|header| header.bytes > 0);
     let ends_last = used.last().copied() == scan.last.map(|last| last.segment);
-    handed_out && ends_last && scan.cut_tail.is_none() && held.eq(used.iter().copied())
+    handed_out
+        && says_length
+        && ends_last
+        && scan.cut_tail.is_none()
+        && held.eq(used.iter().copied())
 }

@@ -11,6 +11,7 @@ use crate::log::file::format::{Frame, FrameKind, FrameWriter, HEADER_BYTES, Segm
 use crate::log::file::open_engine;
 use crate::log::file::reader::segment_name;
 use crate::log::file::storage::Storage;
+use crate::said_once::assert_said_once;
 
 /// Two segments with frames that lie within, at and across the borders of sectors.
 fn written() -> (Disk, Vec<Vec<u8>>) {
@@ -74,6 +75,7 @@ fn check_flip(
         }
         Err(error) => {
             assert_eq!(error.kind(), LogErrorKind::Corrupt, "{context}: {error}");
+            assert_said_once(&error.to_string());
             assert!(
                 error.path().is_some_and(|path| path.ends_with(name)),
                 "{context}: {error}"
@@ -111,32 +113,66 @@ fn a_log_cut_anywhere_in_its_last_file_keeps_all_whole_frames() {
     let (name, used) = contents(&disk).pop().unwrap();
     let starts = frame_starts(&entries, used);
     for length in HEADER_BYTES..4096 {
-        for shorten in [false, true] {
+        let copy = disk.after(Crash::Process);
+        copy.edit(&name, |bytes| bytes[length..].fill(0));
+        let (start, kept) = *starts
+            .iter()
+            .find(|(start, _)| *start <= length.min(used))
+            .unwrap();
+        let (mut engine, replay) = open(&copy).unwrap();
+        assert_eq!(texts(&replay), entries[..kept], "cut at {length}");
+        let cut = replay
+            .cut_tail
+            .map(|tail| (tail.file, tail.offset as usize));
+        let expected = (start < length && length < used).then(|| (name.clone(), start));
+        assert_eq!(cut, expected, "cut at {length}");
+        // What is appended next follows what was kept.
+        append(&mut engine, &[b"next".to_vec()]).unwrap();
+        let (_, replay) = open(&copy).unwrap();
+        assert_eq!(replay.entries.len(), kept + 1, "cut at {length}");
+        assert_eq!(replay.entries[kept][..], b"next"[..], "cut at {length}");
+    }
+}
+
+/// No crash makes a file shorter than it was before its header was written, so that also a cut between
+/// two frames shows.
+#[test]
+fn a_file_that_was_cut_is_damage_wherever_it_was_cut() {
+    let (disk, _) = written();
+    for (name, _) in contents(&disk) {
+        for length in 1..4096 {
             let copy = disk.after(Crash::Process);
-            copy.edit(&name, |bytes| {
-                bytes.truncate(length);
-                if !shorten {
-                    bytes.resize(4096, 0);
-                }
-            });
-            let (start, kept) = *starts
-                .iter()
-                .find(|(start, _)| *start <= length.min(used))
-                .unwrap();
-            let (mut engine, replay) = open(&copy).unwrap();
-            assert_eq!(texts(&replay), entries[..kept], "cut at {length}");
-            let cut = replay
-                .cut_tail
-                .map(|tail| (tail.file, tail.offset as usize));
-            let expected = (start < length && length < used).then(|| (name.clone(), start));
-            assert_eq!(cut, expected, "cut at {length}");
-            // What is appended next follows what was kept.
-            append(&mut engine, &[b"next".to_vec()]).unwrap();
-            let (_, replay) = open(&copy).unwrap();
-            assert_eq!(replay.entries.len(), kept + 1, "cut at {length}");
-            assert_eq!(replay.entries[kept][..], b"next"[..], "cut at {length}");
+            copy.edit(&name, |bytes| bytes.truncate(length));
+            let error = open(&copy).map(drop).unwrap_err();
+            assert_eq!(error.kind(), LogErrorKind::Corrupt, "{error}");
+            assert!(error.path().is_some_and(|path| path.ends_with(&name)));
+            let place = if length < HEADER_BYTES { 0 } else { length };
+            assert_eq!(error.offset(), Some(place as u64), "{error}");
+            assert_said_once(&error.to_string());
         }
     }
+}
+
+/// A log of version 1 does not say how long its files are; a start writes it anew.
+#[test]
+fn a_log_of_the_first_version_opens_and_becomes_one_of_this() {
+    let (disk, entries) = written();
+    let names: Vec<String> = contents(&disk).into_iter().map(|(name, _)| name).collect();
+    for name in &names {
+        disk.edit(name, |bytes| {
+            bytes[56..64].fill(0);
+            SegmentHeader::set_version(bytes, 1);
+        });
+    }
+    let (engine, replay) = open(&disk).unwrap();
+    assert_eq!(texts(&replay), entries);
+    drop(engine);
+    for (name, _) in contents(&disk) {
+        assert!(!names.contains(&name), "{name} is still there");
+        let header = SegmentHeader::decode(&disk.read(&name).unwrap()).unwrap();
+        assert_eq!(header.bytes, 4096);
+    }
+    assert_eq!(texts(&open(&disk).unwrap().1), entries);
 }
 
 #[test]
@@ -293,10 +329,10 @@ fn a_segment_under_another_name_is_damage() {
 fn an_unknown_version_is_refused() {
     let (disk, _) = written();
     let (name, _) = contents(&disk).remove(0);
-    disk.edit(&name, |bytes| SegmentHeader::set_version(bytes, 2));
+    disk.edit(&name, |bytes| SegmentHeader::set_version(bytes, 3));
     let error = open(&disk).map(drop).unwrap_err();
     assert_eq!(error.kind(), LogErrorKind::Unsupported);
-    assert!(error.to_string().contains("version 2"), "{error}");
+    assert!(error.to_string().contains("version 3"), "{error}");
 }
 
 #[test]
@@ -347,6 +383,7 @@ fn log_with_numbers(segment: u64, sequence: u64) -> Disk {
         place: place(),
         segment,
         starts_snapshot: true,
+        bytes: 0,
         first_sequence: sequence,
     };
     let mut bytes = header.encode().to_vec();

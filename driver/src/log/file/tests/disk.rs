@@ -57,10 +57,18 @@ impl Node {
         self.dirty.extend(sectors);
     }
 
+    /// Content and length.
     fn flush(&mut self, sectors: impl IntoIterator<Item = usize>) {
         self.durable.resize(self.cached.len(), 0);
+        self.flush_content(sectors);
+    }
+
+    /// Of the length only what the content needs.
+    fn flush_content(&mut self, sectors: impl IntoIterator<Item = usize>) {
         for sector in sectors {
             let range = sector * SECTOR_BYTES..self.cached.len().min((sector + 1) * SECTOR_BYTES);
+            let length = self.durable.len().max(range.end);
+            self.durable.resize(length, 0);
             self.durable[range.clone()].copy_from_slice(&self.cached[range]);
         }
     }
@@ -160,13 +168,7 @@ impl Disk {
         }
         for node in &mut state.nodes {
             let dirty = std::mem::take(&mut node.dirty);
-            let length = node.durable.len();
-            let kept: Vec<usize> = dirty.into_iter().filter(|s| keep_sectors(*s)).collect();
-            let any = !kept.is_empty();
-            node.flush(kept);
-            if !any {
-                node.durable.truncate(length);
-            }
+            node.flush_content(dirty.into_iter().filter(|sector| keep_sectors(*sector)));
             node.cached = node.durable.clone();
         }
         state.durable_names = names.clone();

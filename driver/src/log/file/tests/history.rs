@@ -169,7 +169,10 @@ impl History {
         let more = self.machine.dice.pick(4) * SEGMENT_BYTES as usize;
         let disk = &self.machine.disk;
         disk.set_room(Some(disk.used_bytes() + more));
-        self.undisturbed = self.machine.is_fair();
+        // A log that started on a full disk may have found no room to allocate ahead.
+        let names = disk.names();
+        self.undisturbed =
+            self.machine.is_fair() && names.iter().any(|name| used_bytes(disk, name) == 0);
     }
 
     fn number(&mut self) -> u64 {
@@ -360,7 +363,7 @@ impl History {
         Violation { invariant, detail }
     }
 
-    /// A copy in which a bit was flipped, or a sector lost, says so or holds all that was acknowledged.
+    /// A copy in which a bit was flipped, a sector lost, or a file cut, says so or holds all that was acknowledged.
     fn damage(&mut self) -> Holds {
         if !self.waiting.is_empty() || !self.unknown.is_empty() || self.machine.is_down() {
             return Ok(());
@@ -370,11 +373,14 @@ impl History {
         let name = &names[self.machine.dice.pick(names.len())];
         let hole = self.machine.dice.once_in(2);
         let (at, bit) = (self.machine.dice.pick(4096), self.machine.dice.pick(8));
+        let cut = self.machine.dice.once_in(3);
         // Sectors of the very last writes that are lost cannot be told from writes that a crash cut.
         let last = names.iter().rfind(|name| used_bytes(&copy, name) > 0);
         let tail_bytes = last.map_or(0, |last| if last == name { self.tail_bytes } else { 0 });
         let safe = used_bytes(&copy, name).saturating_sub(tail_bytes);
         copy.edit(name, |bytes| match bytes.get_mut(at) {
+            // An empty file is one that a crash left before it was given its length.
+            Some(_) if cut => bytes.truncate(at.max(1)),
             Some(_) if hole && at + SECTOR_BYTES <= safe => {
                 let sector = at / SECTOR_BYTES * SECTOR_BYTES;
                 bytes[sector..sector + SECTOR_BYTES].fill(0);
@@ -389,7 +395,7 @@ impl History {
         let found = texts(&replay);
         holds("damage is noticed", found == self.base, || {
             let (found, all) = (found.len(), self.base.len());
-            format!("{found} of {all} entries, hole: {hole}, byte {at} of {name}")
+            format!("{found} of {all} entries, hole: {hole}, cut: {cut}, byte {at} of {name}")
         })
     }
 

@@ -73,9 +73,7 @@ impl Node {
     pub(super) fn give_up(&mut self, dirty: BTreeSet<usize>, dice: &mut Dice) {
         let (reached, lost): (Vec<usize>, Vec<usize>) =
             dirty.into_iter().partition(|_| dice.once_in(3));
-        if !reached.is_empty() {
-            self.flush(reached);
-        }
+        self.flush_content(reached);
         self.stale.extend(lost);
         self.evict(dice);
     }
@@ -99,9 +97,10 @@ impl Node {
     fn lose(&mut self, dice: &mut Dice, one_in: usize) {
         let dirty = std::mem::take(&mut self.dirty);
         let kept: Vec<usize> = dirty.into_iter().filter(|_| dice.once_in(one_in)).collect();
-        // The length is as durable as any sector; with none of them it may be.
-        if !kept.is_empty() || dice.once_in(2 * one_in) {
-            self.flush(kept);
+        // The length may be durable before any content, or be only as long as that needs.
+        match dice.once_in(2 * one_in) {
+            true => self.flush(kept),
+            false => self.flush_content(kept),
         }
         self.stale.clear();
         self.cached = self.durable.clone();
