@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use gtc_core::{
     Accepted, Action, ActionId, Backoff, BrokerState, CommitReturn, Config, ConnectReport,
-    Coordinator, EndAnswer, Inquiry, Ledger, Limits, ListedTransaction, Listing, LogId, Now,
-    Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Request, Response,
-    SlotCondition, Time, TransactionDescription, WriteReport,
+    Coordinator, EndAnswer, GivesWay, Inquiry, Ledger, Limits, ListedTransaction, Listing, LogId,
+    Now, Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Request,
+    Response, SlotCondition, Time, TransactionDescription, WriteReport,
 };
 
 #[derive(clap::Args)]
@@ -194,6 +194,7 @@ fn config() -> Config {
         slots_max: 16,
         timeout_ms: 900_000,
         margin: Duration::from_secs(30),
+        gives_way: GivesWay::Nothing,
         names_max: 1000,
     };
     Config {

@@ -40,6 +40,29 @@ impl Default for Backoff {
     }
 }
 
+/// What gives way where a cluster has a lower ceiling (`transaction.max.timeout.ms`) than was known when the
+/// coordinator was configured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum GivesWay {
+    /// Nothing: the time-out was asked for, and the participant is refused.
+    #[default]
+    Nothing,
+    /// The time-out is lowered to the ceiling.
+    Timeout,
+    /// The margin as well, to a third of the lowered time-out at most.
+    TimeoutAndMargin,
+}
+
+impl GivesWay {
+    /// Whether nothing does.
+    #[cfg(feature = "serde")]
+    fn is_nothing(&self) -> bool {
+        *self == Self::Nothing
+    }
+}
+
 /// One participant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -56,6 +79,12 @@ pub struct ParticipantConfig {
         serde(rename = "margin_us", with = "crate::serial::micros")
     )]
     pub margin: Duration,
+    /// What gives way to a lower ceiling of its cluster.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "GivesWay::is_nothing")
+    )]
+    pub gives_way: GivesWay,
     /// How many slot names one incarnation may make (R6).
     pub names_max: u32,
 }
@@ -231,6 +260,31 @@ impl ParticipantConfig {
                  the safety margin of {margin} ms; raise the one or lower the other"
             ));
         }
+        Ok(())
+    }
+
+    /// Lowers the time-out to its cluster's ceiling where it may be lowered. It is never raised again: slots
+    /// that are open have the lower one.
+    pub(crate) fn fit(&mut self, ceiling_ms: i64) -> Result<(), ConfigError> {
+        let timeout_ms = self.timeout_ms;
+        let Some(lower_ms) = i32::try_from(ceiling_ms).ok().filter(|it| *it < timeout_ms) else {
+            return Ok(());
+        };
+        if self.gives_way == GivesWay::Nothing {
+            return refuse(format!(
+                "its transaction time-out of {timeout_ms} ms is above the cluster's \
+                 transaction.max.timeout.ms of {ceiling_ms}; raise that broker setting, or lower the \
+                 participant's time-out"
+            ));
+        }
+        let mut fitted = self.clone();
+        fitted.timeout_ms = lower_ms;
+        if self.gives_way == GivesWay::TimeoutAndMargin {
+            let third_ms = u64::try_from(lower_ms / 3).unwrap_or(0);
+            fitted.margin = fitted.margin.min(Duration::from_millis(third_ms));
+        }
+        fitted.validate()?;
+        *self = fitted;
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ mod vote;
 pub use action::{Action, Durability, Output, WaitReason, Writer};
 #[cfg(feature = "broken")]
 pub use broken::Broken;
-pub use config::{Backoff, Config, ConfigError, Limits, ParticipantConfig};
+pub use config::{Backoff, Config, ConfigError, GivesWay, Limits, ParticipantConfig};
 pub use coordinator::{Coordinator, Counters, SlotCounts};
 pub use event::{
     AbortReason, BranchView, Event, ForeignBranch, HeuristicBranch, HeuristicKind, Outcome,

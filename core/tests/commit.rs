@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use gtc_core::{
     Accepted, Action, ActionId, Backoff, BrokerState, CommitReturn, Config, ConnectReport,
-    Coordinator, Decision, EndAnswer, Event, Inquiry, Ledger, Limits, ListedTransaction, Listing,
-    LogId, Now, Outcome, Output, ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity,
-    Record, Refusal, Request, Response, SlotCondition, Time, TransactionDescription, TransactionId,
-    WriteReport,
+    Coordinator, Decision, EndAnswer, Event, GivesWay, Inquiry, Ledger, Limits, ListedTransaction,
+    Listing, LogId, Now, Outcome, Output, ParticipantConfig, ParticipantId, PrepareReport,
+    ProducerIdentity, Record, Refusal, Request, Response, SlotCondition, Time,
+    TransactionDescription, TransactionId, WriteReport,
 };
 
 fn participant(name: &str) -> ParticipantConfig {
@@ -17,6 +17,7 @@ fn participant(name: &str) -> ParticipantConfig {
         slots_max: 4,
         timeout_ms: 900_000,
         margin: Duration::from_secs(30),
+        gives_way: GivesWay::Nothing,
         names_max: 100,
     }
 }

@@ -1,5 +1,7 @@
 //! The runtime over participants in memory.
 
+mod ceiling;
+
 use std::time::Duration;
 
 use gtc_core::{Decision, KnownOutcome, Reuse, VersionClass};
@@ -228,41 +230,6 @@ async fn an_unknown_participant_is_named_with_the_nearest() -> Result {
     assert_eq!(error.kind(), ErrorKind::Config);
     assert_eq!(error.participant(), Some("eux"));
     assert_eq!(error.remedy(), Some("did you mean `eu`?"));
-    Ok(())
-}
-
-#[tokio::test]
-async fn timeout_above_ceiling() {
-    let mut world = World::new();
-    world.us.state().ceiling_ms = Some(900_000);
-    let opened = world.open_with(|participant| participant.transaction_timeout_ms(900_001));
-    let error = opened.await.expect_err("us cannot promise that long");
-    assert_eq!(error.kind(), ErrorKind::Config);
-    assert_eq!(error.participant(), Some("us"));
-    let text = error.to_string();
-    for part in ["900001", "900000", "transaction.max.timeout.ms"] {
-        assert!(text.contains(part), "{text}");
-    }
-}
-
-#[tokio::test]
-async fn the_default_time_out_is_the_ceiling_within_a_day() -> Result {
-    const DAY_MS: i64 = 86_400_000;
-    let cases = [
-        (Some(60_000), 60_000),
-        (Some(DAY_MS), 86_400_000),
-        (Some(i64::from(i32::MAX)), 86_400_000),
-        (None, 900_000),
-    ];
-    for (ceiling_ms, expected) in cases {
-        let mut world = World::new();
-        world.eu.state().ceiling_ms = ceiling_ms;
-        let coordinator = world.open().await?;
-        let transaction = coordinator.begin()?;
-        transaction.lease("eu").await?;
-        let opened_with_ms = world.eu.state().opened_with_ms.clone();
-        assert!(opened_with_ms.contains(&expected), "{opened_with_ms:?}");
-    }
     Ok(())
 }
 

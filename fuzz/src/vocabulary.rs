@@ -7,7 +7,7 @@ use arbitrary::{Result, Unstructured};
 use crc::{CRC_32_ISCSI, Crc};
 use gtc_core::{
     Accepted, Action, AppendFailure, Backoff, BrokerState, CommitReturn, Config, ConnectReport,
-    Decision, EndAnswer, Incarnation, Inquiry, Limits, ListedTransaction, Listing, LogId,
+    Decision, EndAnswer, GivesWay, Incarnation, Inquiry, Limits, ListedTransaction, Listing, LogId,
     ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Record, Request, Response,
     SlotCondition, SlotFailure, TransactionDescription, TransactionId, VersionClass, WriteReport,
 };
@@ -25,6 +25,11 @@ const STATES: [BrokerState; 8] = [
 /// The codes that mean something to the core, and some that do not.
 const CODES: [i16; 10] = [-1, 3, 14, 16, 47, 48, 49, 50, 51, 90];
 const NUMBERS: [u64; 8] = [0, 1, 2, 3, 7, 1_000_000, i64::MAX as u64, u64::MAX];
+const GIVE_WAY: [GivesWay; 3] = [
+    GivesWay::Nothing,
+    GivesWay::Timeout,
+    GivesWay::TimeoutAndMargin,
+];
 const KNOWN_MAX: usize = 64;
 
 /// A record's body with the checksum that makes it whole.
@@ -50,6 +55,7 @@ pub fn config(words: &mut Vocabulary<'_>) -> Result<Config> {
             slots_max: 1 + words.pick(3)? as u32,
             timeout_ms: [60_000, 900_000, i32::MAX][words.pick(3)?],
             margin: Duration::from_secs(10),
+            gives_way: GIVE_WAY[index % GIVE_WAY.len()],
             names_max: [2, 3, 100, u32::MAX][words.pick(4)?],
         });
     }

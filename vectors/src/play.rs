@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gtc_core::{
-    Accepted, Action, ActionId, Backoff, CommitReturn, Config, Coordinator, Event, Ledger, Limits,
-    LogId, Now, ParticipantConfig, ParticipantId, Record, Refusal, Request, Response, SlotId, Time,
-    TransactionId, VersionClass,
+    Accepted, Action, ActionId, Backoff, CommitReturn, Config, Coordinator, Event, GivesWay,
+    Ledger, Limits, LogId, Now, ParticipantConfig, ParticipantId, Record, Refusal, Request,
+    Response, SlotId, Time, TransactionId, VersionClass,
 };
 
 use crate::cluster::{Clusters, TIMEOUT_MS};
@@ -32,6 +32,7 @@ impl Default for Setup {
             slots_max: 2,
             timeout_ms: TIMEOUT_MS,
             margin: Duration::from_secs(10),
+            gives_way: GivesWay::Nothing,
             names_max: 100,
         };
         Self {

@@ -146,16 +146,10 @@ impl Coordinator {
     }
 
     pub(super) fn connected(&mut self, p: ParticipantId, report: ConnectReport, now: Now) {
-        let timeout_ms = i64::from(self.participant_config(p).timeout_ms);
-        let ceiling = report.timeout_ceiling_ms.unwrap_or(i64::MAX);
+        let ceiling_ms = report.timeout_ceiling_ms.unwrap_or(i64::MAX);
+        let fitted = self.config.participants[usize::from(p.0)].fit(ceiling_ms);
         // No reason to leave open what an earlier start wrote under a higher ceiling (R15).
-        let objection = (ceiling < timeout_ms).then(|| {
-            format!(
-                "its transaction time-out of {timeout_ms} ms is above the cluster's \
-                 transaction.max.timeout.ms of {ceiling}; raise that broker setting, or lower the \
-                 participant's time-out"
-            )
-        });
+        let objection = fitted.err().map(|error| error.0);
         let cluster_id: Arc<str> = report.cluster_id.into();
         let participant = self.participant_mut(p);
         participant.objection = objection;

@@ -3,7 +3,7 @@ use alloc::vec;
 use core::time::Duration;
 
 use super::*;
-use crate::config::{Backoff, Limits, ParticipantConfig};
+use crate::config::{Backoff, GivesWay, Limits, ParticipantConfig};
 use crate::event::ParticipantStatus;
 use crate::evidence::{
     BrokerState, EndAnswer, Inquiry, ListedTransaction, Listing, TransactionDescription,
@@ -18,6 +18,7 @@ fn participant(name: &str) -> ParticipantConfig {
         slots_max: 1,
         timeout_ms: 60_000,
         margin: Duration::from_secs(10),
+        gives_way: GivesWay::Nothing,
         names_max: 2,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gtc_core::LogId;
+use gtc_core::{GivesWay, LogId};
 
 use super::{Config, ParticipantConfig};
 use crate::error::{Error, ErrorKind};
@@ -48,6 +48,12 @@ impl ParticipantConfig {
             slots_max: self.slots,
             timeout_ms,
             margin: Duration::from_millis(self.resolve_margin_ms(timeout_ms)),
+            // What was chosen stays.
+            gives_way: match (self.transaction_timeout_ms, self.margin_ms) {
+                (Some(_), _) => GivesWay::Nothing,
+                (None, Some(_)) => GivesWay::Timeout,
+                (None, None) => GivesWay::TimeoutAndMargin,
+            },
             names_max: self.names_max,
         }
     }

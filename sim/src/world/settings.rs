@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gtc_core::{
-    Backoff, Config, Limits, LogId, ParticipantConfig, ProducerIdentity, VersionClass, WriteReport,
+    Backoff, Config, GivesWay, Limits, LogId, ParticipantConfig, ProducerIdentity, VersionClass,
+    WriteReport,
 };
 
 use super::MARGIN;
@@ -23,6 +24,10 @@ pub fn config(source: &mut Source, participants: usize, log_id: LogId) -> Config
         slots_max,
         timeout_ms: 80_000,
         margin: MARGIN,
+        gives_way: match index % 2 {
+            0 => GivesWay::Nothing,
+            _ => GivesWay::TimeoutAndMargin,
+        },
         names_max: 2000,
     };
     let participants = (0..participants).map(|i| participant(i, 1 + source.pick(3) as u32));

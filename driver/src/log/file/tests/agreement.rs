@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use gtc_core::{
     Action, ActionId, AppendFailure, Backoff, BrokerState, CommitReturn, Config, ConnectReport,
-    Coordinator, EndAnswer, Event, Ledger, Limits, LogId, Now, Outcome, Output, ParticipantConfig,
-    ParticipantId, PrepareReport, Record, Request, Response, SlotCondition, StopReason, Time,
-    TransactionId, WriteReport,
+    Coordinator, EndAnswer, Event, GivesWay, Ledger, Limits, LogId, Now, Outcome, Output,
+    ParticipantConfig, ParticipantId, PrepareReport, Record, Request, Response, SlotCondition,
+    StopReason, Time, TransactionId, WriteReport,
 };
 
 use super::cluster::{Cluster, TIMEOUT_MS};
@@ -67,6 +67,7 @@ fn config(log_id: u64) -> Config {
         slots_max: 2,
         timeout_ms: TIMEOUT_MS,
         margin: Duration::from_secs(1),
+        gives_way: GivesWay::Nothing,
         names_max: 100,
     };
     Config {
