@@ -58,7 +58,7 @@ struct Package {
     features_on: Vec<String>,
 }
 
-fn packages() -> Vec<Package> {
+fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args([
             "metadata",
@@ -67,7 +67,8 @@ fn packages() -> Vec<Package> {
             "--no-deps",
             "--offline",
         ])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        // In the root: elsewhere the members by default are those of that place.
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .unwrap();
     assert!(
@@ -75,8 +76,11 @@ fn packages() -> Vec<Package> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let packages: Vec<Package> = array(&metadata, "packages").map(package).collect();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn packages() -> Vec<Package> {
+    let packages: Vec<Package> = array(&metadata(), "packages").map(package).collect();
     assert!(
         packages.len() >= DIRECTION.len(),
         "cargo metadata shows too few crates"
@@ -248,6 +252,25 @@ fn every_crate_forbids_unsafe_code() {
             assert!(found, "{} lacks {attribute}", root.display());
         }
     }
+}
+
+/// The manifest of the workspace lists its members twice.
+#[test]
+fn all_but_the_fuzz_targets_are_built_by_default() {
+    let metadata = metadata();
+    let ids = |key: &str| -> BTreeSet<String> {
+        let ids = array(&metadata, key);
+        ids.map(|id| id.as_str().unwrap().to_owned()).collect()
+    };
+    let members = ids("workspace_members");
+    let left_out: Vec<&String> = members
+        .iter()
+        .filter(|id| !ids("workspace_default_members").contains(*id))
+        .collect();
+    assert!(
+        matches!(left_out[..], [only] if only.contains("/fuzz#")),
+        "{left_out:?}"
+    );
 }
 
 fn crosses_a_border(package: &Package) -> bool {
