@@ -1,6 +1,7 @@
 //! `cargo xtask languages`: the packages for other languages, built, installed and tested as their
 //! users would have them, on two real clusters.
 
+mod node;
 mod python;
 
 use std::process::Command;
@@ -26,11 +27,18 @@ struct Language {
     test: fn(&Clusters) -> Result<Sum, Failure>,
 }
 
-const ALL: &[Language] = &[Language {
-    name: "python",
-    need: Need::Python,
-    test: python::test,
-}];
+const ALL: &[Language] = &[
+    Language {
+        name: "node",
+        need: Need::Node,
+        test: node::test,
+    },
+    Language {
+        name: "python",
+        need: Need::Python,
+        test: python::test,
+    },
+];
 
 /// What the languages need, for a run of all tests.
 pub(crate) fn needs() -> impl Iterator<Item = Need> {

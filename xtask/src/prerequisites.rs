@@ -11,6 +11,8 @@ pub(crate) enum Need {
     Build,
     /// Running Kafka brokers.
     Clusters,
+    /// The Node package.
+    Node,
     /// The Python package.
     Python,
 }
@@ -69,6 +71,21 @@ const ALL: &[Prerequisite] = &[
         name: "the program openssl",
         package: "openssl",
         is_present: || runs("openssl", &["version"]),
+    },
+    Prerequisite {
+        need: Need::Node,
+        name: "Node, 20 or newer",
+        package: "nodejs",
+        is_present: || {
+            let check = "process.exit(process.versions.node.split('.')[0] < 20 ? 1 : 0)";
+            runs("node", &["-e", check])
+        },
+    },
+    Prerequisite {
+        need: Need::Node,
+        name: "npm",
+        package: "npm",
+        is_present: || runs("npm", &["--version"]),
     },
     Prerequisite {
         need: Need::Python,

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod docs;
+mod node;
 mod python;
 mod tables;
 
@@ -29,7 +30,7 @@ pub struct Language {
 }
 
 /// Every language.
-pub const LANGUAGES: &[Language] = &[python::PYTHON];
+pub const LANGUAGES: &[Language] = &[node::NODE, python::PYTHON];
 
 /// The root of the workspace.
 #[must_use]

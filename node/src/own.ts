@@ -1,0 +1,75 @@
+import { settled, type Abortable } from './answer';
+import type { OwnBranch as NativeBranch } from './native';
+
+/** What the package needs of a branch, and nobody else. */
+export let makeBranch: (branch: NativeBranch) => OwnBranch;
+
+/**
+ * The branch of an own producer. What it is told about the producer's deliveries is its vote: count them, or state the
+ * result once; nothing said is a no.
+ *
+ * Only after the transaction's outcome may the producer call its own commit or abort, which is then a harmless repeat.
+ */
+export class OwnBranch {
+  readonly #native: NativeBranch;
+
+  private constructor(branch: NativeBranch) {
+    this.#native = branch;
+  }
+
+  static {
+    makeBranch = (branch) => new OwnBranch(branch);
+  }
+
+  /** Counts a record that was handed to the producer. */
+  sent(): void {
+    this.#native.sent();
+  }
+
+  /** Counts a record that was delivered. */
+  delivered(): void {
+    this.#native.delivered();
+  }
+
+  /** Counts a record that was not delivered, or perhaps not. */
+  failed(reason: unknown): void {
+    this.#native.failed(String(reason));
+  }
+
+  /** States that all that was written is delivered, instead of counting. */
+  stateDelivered(): void {
+    this.#native.stateDelivered();
+  }
+
+  /** States that something that was written is not delivered, or perhaps not. */
+  stateFailed(reason: unknown): void {
+    this.#native.stateFailed(String(reason));
+  }
+
+  /**
+   * Counts a send as sent, and as delivered or failed by what its promise says: that of a client which keeps it only when
+   * the cluster has the records, as KafkaJS does. `await branch.counting(transaction.send({ topic, messages }))`
+   */
+  async counting<T>(sending: PromiseLike<T>): Promise<T> {
+    this.sent();
+    try {
+      const result = await sending;
+      this.delivered();
+      return result;
+    } catch (error) {
+      this.failed(error);
+      throw error;
+    }
+  }
+
+  /**
+   * Waits until the branch is ended, and tells whether the producer may go on: reuse, or
+   * discard, which means to close it and make a new one.
+   *
+   * @throws InDoubtError if the branch is not ended when the transaction is for its caller: discard the producer, and
+   * settle its transactional.id before making a new one.
+   */
+  async finished(options: Abortable = {}): Promise<'reuse' | 'discard'> {
+    return (await settled(() => this.#native.finished(), options.signal)) as 'reuse' | 'discard';
+  }
+}

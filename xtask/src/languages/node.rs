@@ -1,0 +1,172 @@
+//! The Node package: packed from source, installed from the tarball into a project under target/,
+//! its types checked, its tests run.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Clusters;
+use crate::command::{Failure, Step, cargo, root, run_reading};
+use crate::test_run::Sum;
+
+/// As the workspace builds for tests, so that little is built twice; crash points are for the
+/// crash tests.
+const BUILD: &str = "--profile dev --features crash-points";
+/// What the tests need beside the package, at the versions of its lock file.
+const TOOLS: &[&str] = &["@types", "kafkajs", "typescript", "undici-types"];
+/// A test that hangs fails.
+const TIMEOUT: &str = "--test-timeout=180000";
+
+pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
+    let project = Project::make()?;
+    let mut tools = program("npm", source());
+    tools.args(["ci", "--ignore-scripts"]);
+    Step::new("tools for Node", tools).run()?;
+    let tarball = project.pack()?;
+    project.install(&tarball)?;
+    let mut types = program("node", source());
+    types.args(["node_modules/typescript/bin/tsc", "-p", "test"]);
+    Step::new("types", types).run()?;
+    let mut tests = program("node", project.home.clone());
+    tests.args(["--test", "--test-reporter=spec", TIMEOUT]);
+    tests.args(project.test_files()?);
+    tests
+        .env("GTC_TEST_TARBALL", tarball)
+        .env("GTC_TEST_SOURCE", source())
+        .env("GTC_TEST_PROGRAM", gtc()?);
+    clusters.name_in(&mut tests);
+    let mut sum = Sum::default();
+    let status = run_reading("node", tests, |line| count(&mut sum, line))?;
+    match (status.success(), sum.passed) {
+        (true, 1..) => Ok(sum),
+        (false, _) if sum.failed > 0 => Ok(sum),
+        _ => Err(Failure::new(format!("node ended with {status}"))),
+    }
+}
+
+fn source() -> PathBuf {
+    root().join("node")
+}
+
+/// The program, which recovers what Node has left behind.
+fn gtc() -> Result<PathBuf, Failure> {
+    let build = cargo(&["build", "--package", "gtc-cli"]);
+    Step::new("program for Node's tests", build).run()?;
+    Ok(root().join("target/debug/gtc"))
+}
+
+/// A project with nothing in it but the package, and links to what its tests need.
+struct Project {
+    home: PathBuf,
+}
+
+impl Project {
+    fn make() -> Result<Self, Failure> {
+        let home = root().join("target/languages/node");
+        let made = remove(&home)
+            .and_then(|()| std::fs::create_dir_all(&home))
+            .and_then(|()| std::fs::write(home.join("package.json"), "{ \"private\": true }\n"))
+            .and_then(|()| home.canonicalize());
+        let home = made.map_err(|cause| about(&home, &cause))?;
+        Ok(Self { home })
+    }
+
+    /// Builds the package, and gives back its tarball.
+    fn pack(&self) -> Result<PathBuf, Failure> {
+        let mut pack = program("npm", source());
+        pack.args(["pack", "--silent", "--pack-destination"])
+            .arg(&self.home)
+            .env("GTC_BUILD", BUILD);
+        Step::new("package for Node", pack).run()?;
+        let is_tarball = |path: &PathBuf| path.extension().is_some_and(|end| end == "tgz");
+        let tarball = files(&self.home)?.into_iter().find(is_tarball);
+        tarball.ok_or_else(|| Failure::new("npm has packed nothing"))
+    }
+
+    fn install(&self, tarball: &Path) -> Result<(), Failure> {
+        let mut install = program("npm", self.home.clone());
+        install.args(["install", "--no-audit", "--no-fund", "--offline"]);
+        install.arg(tarball);
+        Step::new("tarball for Node", install).run()?;
+        for tool in TOOLS {
+            let (tools, modules) = (
+                source().join("node_modules"),
+                self.home.join("node_modules"),
+            );
+            let linked = tools
+                .canonicalize()
+                .and_then(|tools| symlink(tools.join(tool), modules.join(tool)));
+            linked.map_err(|cause| about(&modules, &cause))?;
+        }
+        Ok(())
+    }
+
+    fn test_files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut found = files(&self.home.join("test"))?;
+        found.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
+        found.sort();
+        Ok(found)
+    }
+}
+
+fn remove(directory: &Path) -> std::io::Result<()> {
+    match directory.exists() {
+        true => std::fs::remove_dir_all(directory),
+        false => Ok(()),
+    }
+}
+
+fn files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = std::fs::read_dir(directory).and_then(|entries| {
+        let paths = entries.map(|entry| Ok(entry?.path()));
+        paths.collect()
+    });
+    entries.map_err(|cause: std::io::Error| about(directory, &cause))
+}
+
+fn about(path: &Path, cause: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {cause}", path.display()))
+}
+
+fn program(name: &str, directory: PathBuf) -> Command {
+    let mut command = Command::new(name);
+    command
+        .current_dir(directory)
+        .env_remove("NODE_PATH")
+        .env("NPM_CONFIG_UPDATE_NOTIFIER", "false");
+    command
+}
+
+/// Adds a line such as `ℹ pass 22` of the summary; a test that did not come to its end has failed.
+fn count(sum: &mut Sum, line: &str) {
+    let Some(rest) = line.trim().strip_prefix("ℹ ") else {
+        return;
+    };
+    match rest.split_once(' ') {
+        Some(("pass", number)) => sum.passed += number.parse().unwrap_or(0),
+        Some(("fail" | "cancelled", number)) => sum.failed += number.parse().unwrap_or(0),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_of_node_is_read() {
+        let mut sum = Sum::default();
+        let lines = [
+            "✔ a test (1.2ms)",
+            "ℹ pass on",
+            "ℹ tests 9",
+            "ℹ pass 5",
+            "ℹ fail 1",
+            "ℹ cancelled 2\n",
+            "ℹ skipped 1",
+        ];
+        lines.iter().for_each(|line| count(&mut sum, line));
+        let (passed, failed) = (5, 3);
+        assert_eq!(sum, Sum { passed, failed });
+    }
+}
