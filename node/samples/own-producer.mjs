@@ -33,17 +33,20 @@ async function book(coordinator, producer, { own, managed, topic }) {
   const branch = await txn.enlist(own, TRANSACTIONAL_ID, 'v1');
   await branch.counting(transaction.send({ topic, messages: [{ value: 'an order' }] }));
   await txn.send(managed, { topic, value: 'an order' });
+  let repeat;
   try {
     await txn.commit();
     console.log(`${txn} is on both clusters`);
     // Only now, and a harmless repeat: the producer goes on with its next transaction.
-    await transaction.commit();
+    repeat = transaction.commit();
   } catch (error) {
     if (!(error instanceof AbortedError)) throw error;
     console.error(error.message);
-    await transaction.abort();
+    repeat = transaction.abort();
   }
-  if ((await branch.finished()) === 'discard') {
+  // KafkaJS fails where the cluster is still busy with what it repeats, and cannot go on then.
+  const isRepeated = await repeat.then(() => true, () => false);
+  if (!isRepeated || (await branch.finished()) === 'discard') {
     console.log('this producer has to be closed and made anew');
   }
 }

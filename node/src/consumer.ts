@@ -109,6 +109,7 @@ export class Consumer {
 
   /** Goes on at an offset with a partition whose position the cluster no longer has. */
   async resumeAt(topic: string, partition: number, offset: bigint): Promise<void> {
+    if (BigInt.asIntN(64, offset) !== offset) throw new RangeError(`offset: 64 bits are wanted, and not ${offset}`);
     await settled(() => this.#native.resumeAt(topic, partition, offset));
   }
 

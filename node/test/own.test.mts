@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 
 import * as gtc from 'gtc';
-import type { Producer } from 'kafkajs';
+import type { Producer, Transaction } from 'kafkajs';
 
 import { closing, World } from './world.mjs';
 
@@ -14,6 +14,20 @@ async function producer(test: TestContext, world: World, transactionalId: string
   await made.connect();
   test.after(() => made.disconnect());
   return made;
+}
+
+/**
+ * The producer's own end, repeated, and whether it can go on: KafkaJS fails while the cluster is still busy with the
+ * first end, and is of no more use then.
+ */
+async function isUsable(transaction: Transaction, repeat: 'commit' | 'abort', branch: gtc.OwnBranch): Promise<boolean> {
+  try {
+    await transaction[repeat]();
+  } catch (error) {
+    assert.equal((error as { type?: string }).type, 'CONCURRENT_TRANSACTIONS');
+    return false;
+  }
+  return (await branch.finished()) === 'reuse';
 }
 
 test('counted deliveries commit, and the producer goes on', async (t) => {
@@ -30,8 +44,9 @@ test('counted deliveries commit, and the producer goes on', async (t) => {
     assert.equal(written?.errorCode, 0);
     await txn.send('us', { topic, value });
     await txn.commit();
-    await transaction.commit();
-    if ((await branch.finished()) === 'discard') own = await producer(t, world, world.name);
+    if (await isUsable(transaction, 'commit', branch)) continue;
+    await coordinator.settle('eu', world.name);
+    own = await producer(t, world, world.name);
   }
   assert.deepEqual(coordinator.inDoubt(), []);
   assert.deepEqual(await world.committed('eu', topic), ['first', 'second', 'third']);
@@ -58,7 +73,7 @@ test('a failed delivery, one that is not told, and silence are a no', async (t) 
     await vote(branch);
     await txn.send('us', { topic, value: 'value' });
     await assert.rejects(txn.commit(), gtc.AbortedError, String(number));
-    await transaction.abort();
+    await isUsable(transaction, 'abort', branch);
   }
   assert.deepEqual([await world.committed('eu', topic), await world.committed('us', topic)], [[], []]);
 });
@@ -70,17 +85,16 @@ test('stated deliveries commit', async (t) => {
   await coordinator.settle('eu', world.name);
   const own = await producer(t, world, world.name);
   const transaction = await own.transaction();
-  const finished = await coordinator.transact(async (txn) => {
+  const branch = await coordinator.transact(async (txn) => {
     await assert.rejects(txn.enlist('eu', world.name, 'v3' as 'v2'), gtc.ConfigError);
     const branch = await txn.enlist('eu', world.name);
     await transaction.send({ topic, messages: [{ value: 'value' }] });
     branch.stateDelivered();
     await txn.send('us', { topic, value: 'value' });
-    await txn.commit();
-    return branch.finished();
+    return branch;
   });
-  await transaction.commit();
-  assert.ok(finished === 'reuse' || finished === 'discard');
+  await isUsable(transaction, 'commit', branch);
+  assert.ok(['reuse', 'discard'].includes(await branch.finished()));
   assert.deepEqual(await world.committed('eu', topic), ['value']);
   assert.deepEqual(await world.committed('us', topic), ['value']);
 });

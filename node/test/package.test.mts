@@ -81,11 +81,11 @@ test('programs in TypeScript have their types checked, under each resolution of 
   const text = readFileSync(join(SOURCE, 'test', 'types.mts'), 'utf8');
   const wrong = text.match(/\/\/ @ts-expect-error/g)?.length ?? 0;
   assert.ok(wrong >= 5);
-  const { Node16, NodeNext, Bundler } = ts.ModuleResolutionKind;
+  const { Node16, Bundler } = ts.ModuleResolutionKind;
   // In a project where the package is installed, and not beside its sources.
   const program = fileURLToPath(new URL('../types.mts', import.meta.url));
   writeFileSync(program, text);
-  for (const [moduleResolution, module] of [[Node16, ts.ModuleKind.Node16], [NodeNext, ts.ModuleKind.NodeNext], [Bundler, ts.ModuleKind.ES2022]] as const) {
+  for (const [moduleResolution, module] of [[Node16, ts.ModuleKind.Node16], [Bundler, ts.ModuleKind.ES2022]] as const) {
     const options: ts.CompilerOptions = { strict: true, noEmit: true, target: ts.ScriptTarget.ES2022, module, moduleResolution, types: ['node'] };
     const found = ts.getPreEmitDiagnostics(ts.createProgram([program], options));
     assert.deepEqual(found.map(({ file, messageText }) => `${basename(file?.fileName ?? '')}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`), []);

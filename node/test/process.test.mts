@@ -97,7 +97,7 @@ test('a process may end in the middle of everything, and ends by itself once it 
     const { Coordinator } = require(${JSON.stringify(GTC)});
     (async () => {
       const coordinator = await Coordinator.open(${JSON.stringify(world.configFile())});
-      const consumer = await coordinator.consumer('eu', { group: 'g', topics: '${topic}' });
+      const consumer = await coordinator.consumer('eu', { group: '${end.length}', topics: '${topic}' });
       const txn = coordinator.begin();
       await txn.send('eu', { topic: '${topic}', value: 'no' });
       consumer.next().catch((error) => console.log(error.code));

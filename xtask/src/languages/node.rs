@@ -50,7 +50,8 @@ fn source() -> PathBuf {
 
 /// The program, which recovers what Node has left behind.
 fn gtc() -> Result<PathBuf, Failure> {
-    let build = cargo(&["build", "--package", "gtc-cli"]);
+    // As `cargo xtask test` has built it.
+    let build = cargo(&["build", "--workspace", "--all-features", "--bin", "gtc"]);
     Step::new("program for Node's tests", build).run()?;
     Ok(root().join("target/debug/gtc"))
 }
