@@ -86,7 +86,7 @@ test('programs in TypeScript have their types checked, under each resolution of 
   const program = fileURLToPath(new URL('../types.mts', import.meta.url));
   writeFileSync(program, text);
   for (const [moduleResolution, module] of [[Node16, ts.ModuleKind.Node16], [Bundler, ts.ModuleKind.ES2022]] as const) {
-    const options: ts.CompilerOptions = { strict: true, noEmit: true, target: ts.ScriptTarget.ES2022, module, moduleResolution, types: ['node'] };
+    const options: ts.CompilerOptions = { strict: true, noEmit: true, target: ts.ScriptTarget.ES2022, lib: ['lib.es2022.d.ts'], module, moduleResolution, types: ['node'] };
     const found = ts.getPreEmitDiagnostics(ts.createProgram([program], options));
     assert.deepEqual(found.map(({ file, messageText }) => `${basename(file?.fileName ?? '')}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`), []);
   }

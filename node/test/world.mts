@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-import type { Config } from 'gtc';
+import type { Config, Coordinator } from 'gtc';
 import kafkajs, { type KafkaMessage } from 'kafkajs';
 
 export const PATIENCE_MS = 60_000;
@@ -117,6 +117,23 @@ export class World {
       await consumer.disconnect();
     }
     return found;
+  }
+
+  /**
+   * As `committed`, with a consumer of gtc's: where transactions overlap in a partition, KafkaJS shows records of aborted
+   * ones. It takes the order of their ends, in which the cluster lists them, for that of their beginnings.
+   */
+  async committedOfMany(coordinator: Coordinator, cluster: string, topic: string): Promise<string[]> {
+    await this.write(cluster, topic, [END]);
+    const consumer = await coordinator.consumer(cluster, { group: `${this.name}-${++worlds}`, topics: topic });
+    const found: string[] = [];
+    for await (const batch of consumer) {
+      found.push(...batch.records.map(({ value }) => String(value)));
+      if (found.at(-1) === END) break;
+      await coordinator.transact((txn) => txn.sendOffsets(batch));
+    }
+    await consumer.close();
+    return found.slice(0, -1);
   }
 
   /** Runs a program of the samples of the package. */

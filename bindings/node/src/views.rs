@@ -164,11 +164,11 @@ pub struct FindingView {
 
 pub(crate) fn findings(found: Vec<Finding>) -> Vec<FindingView> {
     let found = found.into_iter().map(|finding| FindingView {
-        participant: finding.participant.to_string(),
+        participant: finding.participant,
         check: finding.check,
         level: finding.level.as_str(),
-        detail: finding.detail.to_string(),
-        remedy: finding.remedy.map(Into::into),
+        detail: finding.detail,
+        remedy: finding.remedy,
     });
     found.collect()
 }
