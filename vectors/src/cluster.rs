@@ -24,6 +24,8 @@ struct Known {
 pub(crate) struct Clusters {
     ids: BTreeMap<(ParticipantId, Arc<str>), Known>,
     next_producer: i64,
+    /// `transaction.max.timeout.ms`, where it is not the default.
+    pub(crate) ceiling_ms: Option<i64>,
 }
 
 /// A description of this producer's transaction; one that was only initialised has no start time.
@@ -137,7 +139,7 @@ impl Clusters {
             Action::Connect { participant } => Response::Connected(ConnectReport {
                 cluster_id: format!("cluster-{}", participant.0),
                 transaction_version: 2,
-                timeout_ceiling_ms: Some(900_000),
+                timeout_ceiling_ms: self.ceiling_ms.or(Some(900_000)),
             }),
             Action::OpenSlot {
                 participant,

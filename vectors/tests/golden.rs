@@ -45,8 +45,14 @@ fn every_transition_of_the_tables_is_passed() {
 }
 
 /// Words that never come out of the core: what a start finds undecided has no caller to be told; the first status is
-/// the one that there is without an event; and that a coordinator was closed is said by its driver.
-const SILENT: [&str; 3] = ["reason: presumed", "status: starting", "stop: closed"];
+/// the one that there is without an event; that a coordinator was closed is said by its driver; and what is so without
+/// being said is left out of a configuration.
+const SILENT: [&str; 4] = [
+    "reason: presumed",
+    "status: starting",
+    "stop: closed",
+    "gives_way: nothing",
+];
 
 #[test]
 fn every_word_is_used() {

@@ -1,6 +1,7 @@
 //! The words of each enum, by the member that has them. A variant without a word does not compile.
 
 use crate::action::{Action, Durability, WaitReason, Writer};
+use crate::config::GivesWay;
 use crate::event::{
     AbortReason, Event, HeuristicKind, Outcome, ParticipantStatus, Refusal, Reuse, StopReason,
 };
@@ -62,6 +63,11 @@ words! {
         Stopped = "stopped",
     }
     "failure", AppendFailure { Refused = "refused", Unknown = "unknown", Fenced = "fenced", }
+    "gives_way", GivesWay {
+        Nothing = "nothing",
+        Timeout = "timeout",
+        TimeoutAndMargin = "timeout-and-margin",
+    }
     "inquiry", Inquiry {
         Described = "described",
         NotFound = "not-found",

@@ -1,7 +1,7 @@
 //! Starts, and the cycle that proves a participant.
 
 use gtc_core::{
-    BrokerState, ConnectReport, Decision, Event, Incarnation, Listing, ParticipantId,
+    BrokerState, ConnectReport, Decision, Event, GivesWay, Incarnation, Listing, ParticipantId,
     ParticipantStatus, Record, Refusal, Request, Response, StopReason,
 };
 
@@ -64,6 +64,22 @@ pub(super) fn all() -> Vec<Scenario> {
             "start-another-cluster",
             "The address leads to another cluster than the log knows: the participant is stopped (R17).",
             (known_clusters, another),
+        ),
+        with(
+            "start-ceiling-lower",
+            "The cluster's ceiling is below the time-out that was asked for: the participant is unavailable, with \
+             the remedy.",
+            (low_ceiling, above_the_ceiling),
+        ),
+        with(
+            "start-timeout-gives-way",
+            "The time-out may give way to a lower ceiling: slots are opened with it, and are promised for less.",
+            (timeout_gives_way, lowered),
+        ),
+        with(
+            "start-margin-gives-way",
+            "The ceiling is lower still, and the margin gives way as well: to a third of it.",
+            (margin_gives_way, lowered),
         ),
         with(
             "start-names-gone",
@@ -243,6 +259,36 @@ fn another(play: &mut Play) {
         participant: ParticipantId(EU),
     });
     assert!(matches!(refused, Refusal::WrongCluster(_)), "{refused:?}");
+}
+
+fn low_ceiling(setup: &mut Setup) {
+    alone(setup);
+    setup.clusters.ceiling_ms = Some(30_000);
+}
+
+fn above_the_ceiling(play: &mut Play) {
+    play.settle();
+    is_unavailable(play);
+}
+
+fn timeout_gives_way(setup: &mut Setup) {
+    low_ceiling(setup);
+    setup.config.participants[0].gives_way = GivesWay::Timeout;
+}
+
+fn margin_gives_way(setup: &mut Setup) {
+    alone(setup);
+    setup.clusters.ceiling_ms = Some(9_000);
+    setup.config.participants[0].gives_way = GivesWay::TimeoutAndMargin;
+}
+
+fn lowered(play: &mut Play) {
+    play.settle();
+    status(play, EU, |status| *status == ParticipantStatus::Verified);
+    let id = play.begin();
+    play.enlist(id, EU);
+    play.settle();
+    play.told(|event| matches!(event, Event::Enlisted { transaction, .. } if *transaction == id));
 }
 
 fn old_names(setup: &mut Setup) {
