@@ -197,9 +197,14 @@ impl Coordinator {
             } => self.enlist_own(
                 (transaction, participant),
                 transactional_id,
-                version_class,
+                Some(version_class),
                 now,
             ),
+            Request::EnlistOwnNewest {
+                transaction,
+                participant,
+                transactional_id,
+            } => self.enlist_own((transaction, participant), transactional_id, None, now),
             Request::Commit {
                 transaction,
                 report,

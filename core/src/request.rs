@@ -78,6 +78,16 @@ pub enum Request {
         /// The class of EndTxn that the producer speaks on that cluster.
         version_class: VersionClass,
     },
+    /// As [`EnlistOwn`](Request::EnlistOwn), for a producer that speaks both classes and takes the newest
+    /// that the cluster has, as the Java client does from 4.0.
+    EnlistOwnNewest {
+        /// The global transaction.
+        transaction: TransactionId,
+        /// The participant.
+        participant: ParticipantId,
+        /// The producer's transactional.id.
+        transactional_id: Arc<str>,
+    },
     /// Prepare all branches and decide. `Event::Ended`, or `Event::Decided` before it.
     Commit {
         /// The global transaction.

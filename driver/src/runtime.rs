@@ -155,13 +155,21 @@ impl Engine {
         self: &Arc<Self>,
         transaction: TransactionId,
         participant: ParticipantId,
-        (transactional_id, version_class): (Arc<str>, VersionClass),
+        (transactional_id, version_class): (Arc<str>, Option<VersionClass>),
     ) -> Result<Arc<Deliveries>, Refusal> {
-        let request = Request::EnlistOwn {
-            transaction,
-            participant,
-            transactional_id: transactional_id.clone(),
-            version_class,
+        let name = transactional_id.clone();
+        let request = match version_class {
+            Some(version_class) => Request::EnlistOwn {
+                transaction,
+                participant,
+                transactional_id: name,
+                version_class,
+            },
+            None => Request::EnlistOwnNewest {
+                transaction,
+                participant,
+                transactional_id: name,
+            },
         };
         let key = (participant, Some(transactional_id.clone()));
         self.enlist_as(key, request, transaction)?;

@@ -168,6 +168,29 @@ impl Transaction {
         transactional_id: &str,
         version_class: VersionClass,
     ) -> Result<OwnBranch, Error> {
+        self.enlist_own(participant, transactional_id, Some(version_class))
+            .await
+    }
+
+    /// As [`enlist`](Transaction::enlist), for a producer that takes the newest class that the
+    /// cluster has by itself, as the Java client does from 4.0.
+    ///
+    /// # Errors
+    /// As [`enlist`](Transaction::enlist).
+    pub async fn enlist_newest(
+        &self,
+        participant: &str,
+        transactional_id: &str,
+    ) -> Result<OwnBranch, Error> {
+        self.enlist_own(participant, transactional_id, None).await
+    }
+
+    async fn enlist_own(
+        &self,
+        participant: &str,
+        transactional_id: &str,
+        version_class: Option<VersionClass>,
+    ) -> Result<OwnBranch, Error> {
         const OPERATION: &str = "enlist";
         let (participant, _) = self.shared.participant(OPERATION, participant)?;
         let own: Arc<str> = Arc::from(transactional_id);

@@ -248,7 +248,12 @@ impl<'a> Vocabulary<'a> {
     }
 
     fn rare_request(&mut self) -> Result<Request> {
-        Ok(match self.pick(10)? {
+        Ok(match self.pick(11)? {
+            10 => Request::EnlistOwnNewest {
+                transaction: self.transaction()?,
+                participant: self.participant()?,
+                transactional_id: self.name()?,
+            },
             8 => Request::Unreachable {
                 participant: self.participant()?,
                 why: self.text()?,

@@ -217,7 +217,7 @@ impl Branch {
                 let participant = usize::from(self.participant?.0);
                 config.participants[participant].timeout_ms
             }
-            BranchWriter::Own(own) => own.baseline.as_ref()?.timeout_ms,
+            BranchWriter::Own(own) => own.baseline.as_ref()?.0.timeout_ms,
             BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
         };
         self.promised_until(config, u64::try_from(timeout_ms).unwrap_or(0))

@@ -6,7 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::journal::Purpose;
-use super::state::{Branch, BranchAt, BranchState, BranchWriter, OwnWriter, State, Transaction};
+use super::state::{
+    Branch, BranchAt, BranchState, BranchWriter, OwnWriter, Participant, State, Transaction,
+};
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::broken::Broken;
@@ -29,19 +31,16 @@ impl Coordinator {
         &mut self,
         (id, p): (TransactionId, ParticipantId),
         transactional_id: Arc<str>,
-        class: VersionClass,
+        told: Option<VersionClass>,
         now: Now,
     ) -> Result<Accepted, Refusal> {
         let participant = self.participant(p)?;
         let name = participant.name.clone();
-        let finalised = participant.transaction_version;
         if let Some(refusal) = &participant.stopped {
             return Err(refusal.clone());
         }
-        if participant.listed && class == VersionClass::V2 && finalised < 2 {
-            return Err(Refusal::Config(format!(
-                "{name} has transaction.version {finalised}: every producer is of class v1 there"
-            )));
+        if participant.listed {
+            participant.own_class(told)?;
         }
         let pool = SlotName::coordinator_prefix(&self.config.coordinator);
         if transactional_id.starts_with(&pool) {
@@ -77,7 +76,7 @@ impl Coordinator {
             name,
             transactional_id: Some(transactional_id),
             writer: BranchWriter::Own(OwnWriter {
-                class,
+                told,
                 baseline: None,
             }),
             enlisted: now.monotonic,
@@ -164,7 +163,10 @@ impl Coordinator {
         };
         let refusal = match inquiry {
             Inquiry::Described(found) => match self.own_fitness(p, &name, &found) {
-                Fitness::Fit => return self.own_enlisted(at, found, now),
+                Fitness::Fit => match self.own_class(at, p) {
+                    Ok(class) => return self.own_enlisted(at, (found, class), now),
+                    Err(refusal) => Some(refusal),
+                },
                 Fitness::Ending => None,
                 Fitness::Unfit(refusal) => Some(refusal),
             },
@@ -232,7 +234,22 @@ impl Coordinator {
         }
     }
 
-    fn own_enlisted(&mut self, at: BranchAt, found: TransactionDescription, now: Now) {
+    /// The class of the producer of a branch, now that the cluster's is known.
+    fn own_class(&self, (id, index): BranchAt, p: ParticipantId) -> Result<VersionClass, Refusal> {
+        let transaction = self.transactions.get(&id);
+        let told = transaction.and_then(|t| match &t.branches[index].writer {
+            BranchWriter::Own(own) => own.told,
+            _ => None,
+        });
+        self.participants[usize::from(p.0)].own_class(told)
+    }
+
+    fn own_enlisted(
+        &mut self,
+        at: BranchAt,
+        (found, version_class): (TransactionDescription, VersionClass),
+        now: Now,
+    ) {
         let (id, index) = at;
         self.timers.cancel(Timer::Enlist(id, index));
         let Some(transaction) = self.transactions.get_mut(&id) else {
@@ -242,8 +259,7 @@ impl Coordinator {
         let BranchWriter::Own(own) = &mut branch.writer else {
             return;
         };
-        own.baseline = Some(found);
-        let version_class = own.class;
+        own.baseline = Some((found, version_class));
         branch.enlisted = now.monotonic;
         branch.state = BranchState::Enlisted;
         let (Some(p), Some(transactional_id)) =
@@ -401,6 +417,22 @@ enum Fitness {
     Unfit(Refusal),
 }
 
+impl Participant {
+    /// The class of an own producer, as its application told or the newest that the cluster has.
+    fn own_class(&self, told: Option<VersionClass>) -> Result<VersionClass, Refusal> {
+        let finalised = self.transaction_version;
+        match told {
+            Some(VersionClass::V2) if finalised < 2 => Err(Refusal::Config(format!(
+                "{} has transaction.version {finalised}: every producer is of class v1 there",
+                self.name
+            ))),
+            Some(class) => Ok(class),
+            None if finalised < 2 => Ok(VersionClass::V1),
+            None => Ok(VersionClass::V2),
+        }
+    }
+}
+
 impl Transaction {
     /// Whether this own producer has a branch here, and has it been told so.
     fn own_enlisted(&self, p: ParticipantId, transactional_id: &Arc<str>) -> Option<bool> {
@@ -427,13 +459,13 @@ impl Branch {
         let BranchWriter::Own(own) = &self.writer else {
             return None;
         };
-        let baseline = own.baseline.as_ref()?;
+        let (baseline, version_class) = own.baseline.as_ref()?;
         let identity = BranchIdentity {
             transactional_id: self.transactional_id.clone()?,
             producer: baseline.producer,
             start_time_ms: -1,
             timeout_ms: baseline.timeout_ms,
-            version_class: own.class,
+            version_class: *version_class,
         };
         Some((identity, baseline.start_time_ms))
     }

@@ -91,9 +91,10 @@ pub(super) enum BranchWriter {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OwnWriter {
-    pub(super) class: VersionClass,
-    /// Its state when it was enlisted; `None` until then.
-    pub(super) baseline: Option<TransactionDescription>,
+    /// The class that the application told; `None` is the newest that the cluster has.
+    pub(super) told: Option<VersionClass>,
+    /// Its state when it was enlisted, and its class; `None` until then.
+    pub(super) baseline: Option<(TransactionDescription, VersionClass)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,3 +1,5 @@
+mod own;
+
 use alloc::string::ToString;
 use alloc::vec;
 use core::time::Duration;

@@ -444,8 +444,8 @@ impl Branch {
                 })
             }
             BranchWriter::Own(own) => {
-                let baseline = own.baseline.as_ref()?;
-                Some(vote::own(report, name, (baseline, own.class), rules))
+                let (baseline, class) = own.baseline.as_ref()?;
+                Some(vote::own(report, name, (baseline, *class), rules))
             }
             BranchWriter::Waiting | BranchWriter::Gone { .. } => None,
         }

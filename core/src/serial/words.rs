@@ -128,6 +128,7 @@ words! {
         Begin = "begin",
         Enlist = "enlist",
         EnlistOwn = "enlist-own",
+        EnlistOwnNewest = "enlist-own-newest",
         Commit = "commit",
         Abort = "abort",
         Settle = "settle",

@@ -156,12 +156,35 @@ impl Transaction {
         transactional_id: &str,
         version_class: VersionClass,
     ) -> Pending<OwnBranch> {
+        self.enlist_own(participant, transactional_id, Some(version_class))
+    }
+
+    /// As [`enlist`](Transaction::enlist), for a producer that takes the newest class that the
+    /// cluster has by itself, as the Java client does from 4.0.
+    ///
+    /// # Errors
+    /// As [`enlist`](Transaction::enlist).
+    pub fn enlist_newest(&self, participant: &str, transactional_id: &str) -> Pending<OwnBranch> {
+        self.enlist_own(participant, transactional_id, None)
+    }
+
+    fn enlist_own(
+        &self,
+        participant: &str,
+        transactional_id: &str,
+        version_class: Option<VersionClass>,
+    ) -> Pending<OwnBranch> {
         const OPERATION: &str = "enlist";
         let shared = self.shared.clone();
         let (participant, name) = (participant.to_owned(), transactional_id.to_owned());
         Pending::start((OPERATION, Abandoned::Stops), async move {
             let transaction = shared.share(OPERATION).await?;
-            let enlist = transaction.enlist(&participant, &name, version_class);
+            let enlist = async {
+                match version_class {
+                    Some(class) => transaction.enlist(&participant, &name, class).await,
+                    None => transaction.enlist_newest(&participant, &name).await,
+                }
+            };
             let branch = shared.whole(OPERATION, enlist).await?;
             Ok(OwnBranch::new(branch))
         })

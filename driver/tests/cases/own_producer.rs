@@ -15,7 +15,7 @@ use crate::child::{self, killed_at};
 use crate::java::JavaProducer;
 use crate::setup::Setup;
 use crate::support::{PATIENCE, Result, committed, record};
-use crate::world::{END_TXN, Fault, World, world};
+use crate::world::{END_TXN, Fault, World, create_topic, world};
 
 /// A producer of the application's, of either class.
 enum Own {
@@ -310,5 +310,35 @@ async fn class_v2_is_refused_on_a_cluster_without_it() -> Result {
         "{error}"
     );
     transaction.abort("a test").await?;
+    Ok(coordinator.close().await?)
+}
+
+/// Nobody has to say the class of the Java client: on such a cluster it is v1, and on others v2.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_class_is_that_of_the_cluster() -> Result {
+    const ID: &str = "own-newest";
+    let world = world().await?;
+    let old = tokio::task::spawn_blocking(|| shared::transaction_version_1(1)).await??;
+    world.topic(ID).await?;
+    create_topic(old[0], ID, &[]).await?;
+    let setup = Setup::new(ID, world).participant("us", old[0]);
+    let coordinator = setup.open().await?;
+    for (participant, cluster) in [("us", old[0]), ("eu", &world.eu)] {
+        let mut producer = Own::open(VersionClass::V2, &cluster.bootstrap(), ID)?;
+        let mut expected = Vec::new();
+        for value in ["first", "second"] {
+            let transaction = coordinator.begin()?;
+            let own = transaction.enlist_newest(participant, ID).await?;
+            producer.begin()?;
+            own.sent();
+            producer.write(ID, value).await?;
+            own.delivered();
+            transaction.commit().await?;
+            assert_eq!(own.finished().await?, Reuse::Reuse, "{participant}");
+            producer.end(true)?;
+            expected.push(value);
+            assert_eq!(committed(cluster, ID).await?, expected, "{participant}");
+        }
+    }
     Ok(coordinator.close().await?)
 }

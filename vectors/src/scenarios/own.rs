@@ -25,6 +25,11 @@ pub(super) fn all() -> Vec<Scenario> {
             (own, commit_v2),
         ),
         with(
+            "own-newest-class",
+            "Of the newest class that the cluster has, which is v2 there: recorded and ended as such.",
+            (own, commit_newest),
+        ),
+        with(
             "own-voted-no",
             "Nothing was said of its deliveries: no; the producer must be discarded, durably (R3).",
             (own, voted_no),
@@ -111,6 +116,21 @@ fn commit_v1(play: &mut Play) {
 
 fn commit_v2(play: &mut Play) {
     let id = enlisted(play, VersionClass::V2);
+    play.commit(id);
+    play.settle();
+    ended(play, id, &Outcome::Committed);
+}
+
+fn commit_newest(play: &mut Play) {
+    play.settle();
+    let id = play.begin();
+    play.request(Request::EnlistOwnNewest {
+        transaction: id,
+        participant: ParticipantId(EU),
+        transactional_id: OWN.into(),
+    });
+    play.settle();
+    play.told(|event| matches!(event, Event::Enlisted { slot: None, .. }));
     play.commit(id);
     play.settle();
     ended(play, id, &Outcome::Committed);
