@@ -142,6 +142,10 @@ pub(crate) fn run_reading(
         while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
             std::io::stdout().write_all(&line).map_err(failed)?;
             read(&String::from_utf8_lossy(&line));
+            if !line.ends_with(b"\n") {
+                // What is said next has a line of its own.
+                println!();
+            }
             line.clear();
         }
     }

@@ -8,7 +8,7 @@ cargo xtask: the one door
   verify                       format, clippy, documentation, tests of the house; never writes
   fix                          repairs what can be repaired: clippy --fix, format
   generate [vectors]           error kinds, configuration keys, golden scenarios for every language
-  languages [NAME...]          builds, installs and tests the packages: node, python
+  languages [NAME...]          builds, installs and tests the packages: java, node, python
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
@@ -77,7 +77,7 @@ const LANGUAGES: &str = "\
 cargo xtask languages [NAME...]
 
 Builds the packages for other languages, installs each as its users would, checks its types and
-runs its tests on two real clusters that it starts. Names: node, python; all if none is
+runs its tests on two real clusters that it starts. Names: java, node, python; all if none is
 given.";
 
 const CLUSTERS: &str = "\

@@ -1,6 +1,7 @@
 //! `cargo xtask languages`: the packages for other languages, built, installed and tested as their
 //! users would have them, on two real clusters.
 
+mod java;
 mod node;
 mod python;
 
@@ -28,6 +29,11 @@ struct Language {
 }
 
 const ALL: &[Language] = &[
+    Language {
+        name: "java",
+        need: Need::Java,
+        test: java::test,
+    },
     Language {
         name: "node",
         need: Need::Node,

@@ -11,6 +11,8 @@ pub(crate) enum Need {
     Build,
     /// Running Kafka brokers.
     Clusters,
+    /// The Java package.
+    Java,
     /// The Node package.
     Node,
     /// The Python package.
@@ -71,6 +73,12 @@ const ALL: &[Prerequisite] = &[
         name: "the program openssl",
         package: "openssl",
         is_present: || runs("openssl", &["version"]),
+    },
+    Prerequisite {
+        need: Need::Java,
+        name: "a Java compiler, 17 or newer",
+        package: "openjdk-17-jdk-headless",
+        is_present: || runs("javac", &["--release", "17", "--version"]),
     },
     Prerequisite {
         need: Need::Node,

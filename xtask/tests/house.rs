@@ -14,6 +14,7 @@ const LONGEST_FILE_LINES: usize = 600;
 const DIRECTION: &[(&str, &[&str], &[&str])] = &[
     ("gtc-core", &[], &[]),
     ("gtc-generate", &["gtc"], &[]),
+    ("gtc-jni", &["gtc"], &[]),
     ("gtc-node", &["gtc"], &[]),
     ("gtc-python", &["gtc"], &[]),
     ("gtc", &["gtc-core"], &["gtc-clusters"]),

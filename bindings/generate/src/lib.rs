@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod docs;
+mod java;
 mod node;
 mod python;
 mod tables;
@@ -30,7 +31,7 @@ pub struct Language {
 }
 
 /// Every language.
-pub const LANGUAGES: &[Language] = &[node::NODE, python::PYTHON];
+pub const LANGUAGES: &[Language] = &[java::JAVA, node::NODE, python::PYTHON];
 
 /// The root of the workspace.
 #[must_use]

@@ -1,0 +1,229 @@
+//! Transactions and the branches of own producers.
+
+use gtc::CommitReturn;
+use gtc::facade::{self, reuse_name, version_class};
+use jni::Env;
+use jni::objects::{JByteArray, JClass, JIntArray, JLongArray, JObjectArray, JString};
+use jni::refs::Reference;
+use jni::sys::{jboolean, jint, jlong};
+
+use crate::border::{Failure, natives};
+use crate::convert::{Value, text};
+use crate::handles::{get, hold};
+use crate::pending::{answer, done};
+use crate::record::{Columns, Content, Headers};
+
+natives! {
+    fn transaction_id(transaction: jlong) -> JString;
+    fn send(transaction: jlong, participant: JString, topic: JString, key: [jbyte], value: [jbyte], headers: [JObject], partition: jint, timestamp_ms: jlong) -> jlong;
+    fn send_many(transaction: jlong, participant: JString, topics: [JString], keys: jbyte[][], values: jbyte[][], headers: JObject[][], partitions: [jint], timestamps: [jlong]) -> jlong;
+    fn send_offsets(transaction: jlong, batch: jlong) -> jlong;
+    fn send_offsets_of(transaction: jlong, consumer: jlong) -> jlong;
+    fn enlist(transaction: jlong, participant: JString, transactional_id: JString, version_class: JString) -> jlong;
+    fn commit(transaction: jlong, at_decision: jboolean) -> jlong;
+    fn abort(transaction: jlong, reason: JString) -> jlong;
+    fn close_transaction(transaction: jlong) -> jlong;
+    fn sent(branch: jlong);
+    fn delivered(branch: jlong);
+    fn failed(branch: jlong, reason: JString);
+    fn state_delivered(branch: jlong);
+    fn state_failed(branch: jlong, reason: JString);
+    fn finished(branch: jlong) -> jlong;
+}
+
+fn transaction_id<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+) -> Result<JString<'local>, Failure> {
+    let id = get::<facade::Transaction>(transaction)?.id();
+    Ok(JString::from_str(env, id.to_string())?)
+}
+
+#[allow(
+    clippy::too_many_arguments,
+    reason = "a record crosses as what it is made of, in one call"
+)]
+fn send<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+    participant: JString<'local>,
+    topic: JString<'local>,
+    key: JByteArray<'local>,
+    value: JByteArray<'local>,
+    headers: Headers<'local>,
+    partition: jint,
+    timestamp_ms: jlong,
+) -> Result<jlong, Failure> {
+    let transaction = get::<facade::Transaction>(transaction)?;
+    let participant = text(env, &participant)?;
+    let topic = text(env, &topic)?.into();
+    let content = Content {
+        key: &key,
+        value: &value,
+        partition,
+        timestamp_ms,
+    };
+    let record = content.record(env, topic, &headers)?;
+    done(transaction.send(participant, record))
+}
+
+#[allow(
+    clippy::too_many_arguments,
+    reason = "records cross by columns, in one call"
+)]
+fn send_many<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+    participant: JString<'local>,
+    topics: JObjectArray<'local, JString<'local>>,
+    keys: JObjectArray<'local, JByteArray<'local>>,
+    values: JObjectArray<'local, JByteArray<'local>>,
+    headers: JObjectArray<'local, Headers<'local>>,
+    partitions: JIntArray<'local>,
+    timestamps: JLongArray<'local>,
+) -> Result<jlong, Failure> {
+    let transaction = get::<facade::Transaction>(transaction)?;
+    let participant = text(env, &participant)?;
+    let columns = Columns {
+        topics: &topics,
+        keys: &keys,
+        values: &values,
+        headers: &headers,
+        partitions: &partitions,
+        timestamps: &timestamps,
+    };
+    let records = columns.records(env)?;
+    done(transaction.send_many(participant, records))
+}
+
+fn send_offsets<'local>(
+    _: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+    batch: jlong,
+) -> Result<jlong, Failure> {
+    let batch = get::<facade::Batch>(batch)?;
+    done(get::<facade::Transaction>(transaction)?.send_offsets(&batch))
+}
+
+fn send_offsets_of<'local>(
+    _: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+    consumer: jlong,
+) -> Result<jlong, Failure> {
+    let consumer = get::<facade::Consumer>(consumer)?;
+    done(get::<facade::Transaction>(transaction)?.send_offsets_of(&consumer))
+}
+
+/// Without a version class, it is the newest that the cluster has.
+fn enlist<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+    participant: JString<'local>,
+    transactional_id: JString<'local>,
+    version_class: JString<'local>,
+) -> Result<jlong, Failure> {
+    let transaction = get::<facade::Transaction>(transaction)?;
+    let (participant, name) = (text(env, &participant)?, text(env, &transactional_id)?);
+    let pending = match version_class.is_null() {
+        true => transaction.enlist_newest(&participant, &name),
+        false => {
+            let class = self::version_class(&text(env, &version_class)?)?;
+            transaction.enlist(&participant, &name, class)
+        }
+    };
+    answer(pending, |env, branch| {
+        Value::Number(hold(branch)).to_object(env)
+    })
+}
+
+/// The id.
+fn commit<'local>(
+    _: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+    at_decision: jboolean,
+) -> Result<jlong, Failure> {
+    let report = match at_decision {
+        true => CommitReturn::Decided,
+        false => CommitReturn::Acknowledged,
+    };
+    let pending = get::<facade::Transaction>(transaction)?.commit_with(report);
+    answer(pending, |env, id| {
+        Value::Owned(id.to_string()).to_object(env)
+    })
+}
+
+fn abort<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+    reason: JString<'local>,
+) -> Result<jlong, Failure> {
+    let reason = text(env, &reason)?;
+    done(get::<facade::Transaction>(transaction)?.abort(reason))
+}
+
+fn close_transaction<'local>(
+    _: &mut Env<'local>,
+    _: JClass<'local>,
+    transaction: jlong,
+) -> Result<jlong, Failure> {
+    done(get::<facade::Transaction>(transaction)?.close())
+}
+
+fn sent<'local>(_: &mut Env<'local>, _: JClass<'local>, branch: jlong) -> Result<(), Failure> {
+    get::<facade::OwnBranch>(branch)?.sent();
+    Ok(())
+}
+
+fn delivered<'local>(_: &mut Env<'local>, _: JClass<'local>, branch: jlong) -> Result<(), Failure> {
+    get::<facade::OwnBranch>(branch)?.delivered();
+    Ok(())
+}
+
+fn failed<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    branch: jlong,
+    reason: JString<'local>,
+) -> Result<(), Failure> {
+    get::<facade::OwnBranch>(branch)?.failed(text(env, &reason)?);
+    Ok(())
+}
+
+fn state_delivered<'local>(
+    _: &mut Env<'local>,
+    _: JClass<'local>,
+    branch: jlong,
+) -> Result<(), Failure> {
+    get::<facade::OwnBranch>(branch)?.state_delivered();
+    Ok(())
+}
+
+fn state_failed<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    branch: jlong,
+    reason: JString<'local>,
+) -> Result<(), Failure> {
+    get::<facade::OwnBranch>(branch)?.state_failed(text(env, &reason)?);
+    Ok(())
+}
+
+/// `reuse` or `discard`.
+fn finished<'local>(
+    _: &mut Env<'local>,
+    _: JClass<'local>,
+    branch: jlong,
+) -> Result<jlong, Failure> {
+    let pending = get::<facade::OwnBranch>(branch)?.finished();
+    answer(pending, |env, reuse| {
+        Value::Text(reuse_name(reuse)).to_object(env)
+    })
+}

@@ -1,0 +1,300 @@
+package gtc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Stock producers of Kafka's client beside a managed one. */
+class OwnProducerTest {
+    private static final int TOO_LARGE_BYTES = 2_000_000;
+
+    @TempDir Path directory;
+    private World world;
+    private String topic;
+
+    @BeforeEach
+    void prepare() throws Exception {
+        world = new World(directory);
+        topic = world.topic();
+    }
+
+    private KafkaProducer<String, String> producer() {
+        Map<String, Object> settings =
+                Map.of(
+                        "bootstrap.servers", world.bootstrap("eu"),
+                        "transactional.id", topic,
+                        "max.request.size", 2 * TOO_LARGE_BYTES);
+        StringSerializer text = new StringSerializer();
+        KafkaProducer<String, String> producer = new KafkaProducer<>(settings, text, text);
+        producer.initTransactions();
+        return producer;
+    }
+
+    private ProducerRecord<String, String> record(String value) {
+        return new ProducerRecord<>(topic, value);
+    }
+
+    private void assertCommitted(String... values) {
+        assertEquals(List.of(values), world.committed("eu", topic));
+        assertEquals(List.of(values), world.committed("us", topic));
+    }
+
+    @Test
+    void goesOnAfterCommitsAndAborts() throws Exception {
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer()) {
+            coordinator.settle("eu", topic);
+            for (int round = 0; round < 4; round++) {
+                producer.beginTransaction();
+                try (GlobalTransaction txn = coordinator.begin()) {
+                    OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+                    own.send(record("a" + round));
+                    own.send(record("b" + round));
+                    txn.send("us", OutgoingRecord.to(topic).value("a" + round));
+                    txn.send("us", OutgoingRecord.to(topic).value("b" + round));
+                    switch (round) {
+                        case 0 -> txn.commit();
+                        case 1 -> txn.abort("a test");
+                        case 2 -> txn.commitAsync().get();
+                        default -> txn.abortAsync("a test").get();
+                    }
+                    assertEquals(Reuse.REUSE, own.finished());
+                }
+            }
+            assertTrue(coordinator.inDoubt().isEmpty());
+        }
+        assertCommitted("a0", "b0", "a2", "b2");
+    }
+
+    /** The case failed-send-then-flush: the broker has one of two records, and says Ongoing. */
+    @Test
+    void aFailedDeliveryIsANoThoughTheFlushReturns() throws Exception {
+        try (Coordinator coordinator = world.open()) {
+            List<Exception> told = new ArrayList<>();
+            KafkaProducer<String, String> producer = producer();
+            producer.beginTransaction();
+            try (GlobalTransaction txn = coordinator.begin()) {
+                OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+                own.send(record("small"));
+                own.flush();
+                own.send(record("x".repeat(TOO_LARGE_BYTES)), (metadata, error) -> told.add(error));
+                txn.send("us", OutgoingRecord.to(topic).value("small"));
+                GtcException no = assertThrows(GtcException.Aborted.class, txn::commit);
+                assertTrue(no.problem().contains("1 deliveries failed"), no.getMessage());
+                assertEquals(1, told.size());
+                assertEquals(Reuse.DISCARD, own.finished());
+            }
+            coordinator.settle("eu", topic);
+            producer = producer();
+            producer.beginTransaction();
+            try (GlobalTransaction txn = coordinator.begin()) {
+                OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+                own.send(record("again"));
+                txn.send("us", OutgoingRecord.to(topic).value("again"));
+                txn.commit();
+                assertEquals(Reuse.REUSE, own.finished());
+            }
+            producer.close();
+        }
+        assertCommitted("again");
+    }
+
+    @Test
+    void whoWritesNothingIsInNobodysWay() throws Exception {
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer()) {
+            for (int round = 0; round < 2; round++) {
+                producer.beginTransaction();
+                try (GlobalTransaction txn = coordinator.begin()) {
+                    OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+                    txn.send("us", OutgoingRecord.to(topic).value("value"));
+                    txn.commit();
+                    assertEquals(Reuse.REUSE, own.finished());
+                }
+            }
+        }
+        assertEquals(List.of("value", "value"), world.committed("us", topic));
+    }
+
+    @Test
+    void offsetsMoveWithTheTransaction() throws Exception {
+        TopicPartition partition = new TopicPartition(topic, 0);
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer();
+                GlobalTransaction txn = coordinator.begin()) {
+            producer.beginTransaction();
+            OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+            own.sendOffsetsToTransaction(Map.of(partition, new OffsetAndMetadata(7)), group());
+            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            txn.commit();
+        }
+        Map<String, Object> settings = Map.of("bootstrap.servers", world.bootstrap("eu"));
+        try (Admin admin = Admin.create(settings)) {
+            var offsets = admin.listConsumerGroupOffsets(topic).partitionsToOffsetAndMetadata();
+            assertEquals(7, offsets.get().get(partition).offset());
+        }
+    }
+
+    /** A group without members. */
+    private ConsumerGroupMetadata group() {
+        Map<String, Object> settings =
+                Map.of("bootstrap.servers", world.bootstrap("eu"), "group.id", topic);
+        StringDeserializer text = new StringDeserializer();
+        try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(settings, text, text)) {
+            return consumer.groupMetadata();
+        }
+    }
+
+    @Test
+    void theGlobalTransactionBeginsAndEndsForIt() throws Exception {
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer();
+                GlobalTransaction txn = coordinator.begin()) {
+            producer.beginTransaction();
+            OwnProducer<String, String> own = txn.enlist("eu", producer, topic, VersionClass.V2);
+            assertThrows(GtcException.InvalidState.class, own::initTransactions);
+            assertThrows(GtcException.InvalidState.class, own::beginTransaction);
+            assertThrows(GtcException.InvalidState.class, own::commitTransaction);
+            assertThrows(GtcException.InvalidState.class, own::abortTransaction);
+            assertThrows(GtcException.InvalidState.class, own::finished);
+            assertEquals(1, own.partitionsFor(topic).size());
+            own.send(record("value")).get();
+            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            txn.commit();
+            GtcException late =
+                    assertThrows(GtcException.InvalidState.class, () -> own.send(record("late")));
+            assertEquals(txn.id(), late.transaction().orElseThrow());
+        }
+        assertCommitted("value");
+    }
+
+    @Test
+    void anOpenProducerIsRefused() throws Exception {
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer();
+                GlobalTransaction txn = coordinator.begin()) {
+            producer.beginTransaction();
+            producer.send(record("too early")).get();
+            GtcException open =
+                    assertThrows(
+                            GtcException.InvalidState.class,
+                            () -> txn.enlist("eu", producer, topic));
+            assertTrue(open.problem().contains("before its first write"), open.getMessage());
+            producer.abortTransaction();
+        }
+    }
+
+    /** It throws in its own commit: the transaction has committed, and the producer is closed. */
+    @Test
+    void aProducerThatCannotGoOnIsDiscarded() throws Exception {
+        List<String> calls = new ArrayList<>();
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> stock = producer();
+                GlobalTransaction txn = coordinator.begin()) {
+            stock.beginTransaction();
+            OwnProducer<String, String> own = txn.enlist("eu", failing(stock, calls), topic);
+            own.send(record("value"));
+            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            assertEquals(txn.id(), txn.commit());
+            assertEquals(Reuse.DISCARD, own.finished());
+            assertEquals(List.of("send", "flush", "commitTransaction", "close " + Duration.ZERO), calls);
+        }
+        assertCommitted("value");
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Producer<String, String> failing(
+            Producer<String, String> stock, List<String> calls) {
+        return (Producer<String, String>)
+                Proxy.newProxyInstance(
+                        Producer.class.getClassLoader(),
+                        new Class<?>[] {Producer.class},
+                        (proxy, method, arguments) -> {
+                            boolean closes = method.getName().equals("close");
+                            calls.add(method.getName() + (closes ? " " + arguments[0] : ""));
+                            if (method.getName().equals("commitTransaction")) {
+                                throw new TimeoutException("a test");
+                            }
+                            try {
+                                return method.invoke(stock, arguments);
+                            } catch (InvocationTargetException error) {
+                                throw error.getCause();
+                            }
+                        });
+    }
+
+    /** Its ordinary close would abort what is promised, so it is closed before anybody can. */
+    @Test
+    void inDoubtTheProducerIsClosedWithoutAborting() throws Exception {
+        Config impatient = world.values().set(ConfigKeys.COORDINATOR_LIMITS_REPORT_TIMEOUT_MS, 1).build();
+        try (Coordinator coordinator = Coordinator.open(impatient)) {
+            KafkaProducer<String, String> producer = producer();
+            producer.beginTransaction();
+            GlobalTransaction txn = coordinator.begin();
+            OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+            own.send(record("value"));
+            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            ExecutionException told =
+                    assertThrows(ExecutionException.class, () -> txn.commitAsync().get());
+            GtcException doubt = (GtcException) told.getCause();
+            assertEquals(ErrorKind.IN_DOUBT, doubt.kind());
+            assertEquals(txn.id(), doubt.transaction().orElseThrow());
+            assertEquals(Reuse.DISCARD, own.finished());
+            producer.close();
+            coordinator.settle("eu", topic);
+            coordinator.recover();
+            assertEquals(Outcome.COMMITTED, coordinator.outcome(txn.id()));
+        }
+        assertCommitted("value");
+    }
+
+    @Test
+    void anyOtherClientTellsByItself() throws Exception {
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer()) {
+            for (boolean speaks : new boolean[] {true, false}) {
+                producer.beginTransaction();
+                try (GlobalTransaction txn = coordinator.begin()) {
+                    OwnBranch branch = txn.enlistAsync("eu", topic, VersionClass.V2).get();
+                    branch.sent();
+                    producer.send(record("value")).get();
+                    txn.send("us", OutgoingRecord.to(topic).value("value"));
+                    if (speaks) {
+                        branch.delivered();
+                        txn.commit();
+                        producer.commitTransaction();
+                        assertEquals(Reuse.REUSE, branch.finishedAsync().get());
+                    } else {
+                        branch.failed("a test");
+                        assertThrows(GtcException.Aborted.class, txn::commit);
+                        assertEquals(Reuse.DISCARD, branch.finished());
+                    }
+                }
+            }
+        }
+        assertCommitted("value");
+    }
+}
