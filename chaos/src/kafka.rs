@@ -84,6 +84,8 @@ impl Connection {
             .set("group.id", group)
             .set("enable.auto.commit", "false")
             .set("enable.partition.eof", "true")
+            // At the end of a partition the broker would wait half a second before it says so.
+            .set("fetch.wait.max.ms", "20")
             .set("check.crcs", "true")
             .create()
             .context(format!("{}: make a consumer", self.name))

@@ -64,36 +64,53 @@ pub fn ends(connection: &Connection, topic: &str, settle: Duration) -> Result<BT
     let consumer = connection.consumer(Isolation::Committed, READER)?;
     let every = connection.consumer(Isolation::Uncommitted, READER)?;
     let deadline = Instant::now() + settle;
-    let mut ends = BTreeMap::new();
-    for partition in connection.partitions(topic)? {
-        let mut end = watermarks(connection, (&consumer, &every), (topic, partition))?;
-        while end.stable < end.high && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(200));
-            end = watermarks(connection, (&consumer, &every), (topic, partition))?;
+    let partitions = connection.partitions(topic)?;
+    loop {
+        let ask = |consumer| ends_for(connection, consumer, (topic, &partitions));
+        let (stable, high) = (ask(&consumer)?, ask(&every)?);
+        // Asked one after the other: a commit in between moves the second only.
+        let both = stable.into_iter().zip(high);
+        let ends: BTreeMap<i32, Ends> = both
+            .map(|((partition, stable), (_, high))| {
+                let high = high.max(stable);
+                (partition, Ends { stable, high })
+            })
+            .collect();
+        let held_back = ends.values().any(|end| end.stable < end.high);
+        if !held_back || Instant::now() >= deadline {
+            return Ok(ends);
         }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The end of each partition, as this consumer may read it: one question for all, as a topic of groups has fifty.
+fn ends_for(
+    connection: &Connection,
+    consumer: &BaseConsumer,
+    (topic, partitions): (&str, &[i32]),
+) -> Result<BTreeMap<i32, i64>> {
+    let doing = format!("{}: ask for the ends of {topic}", connection.name);
+    let mut list = TopicPartitionList::new();
+    for partition in partitions {
+        // In the place of a point in time it stands for the latest.
+        list.add_partition_offset(topic, *partition, Offset::End)
+            .context(&doing)?;
+    }
+    let answered = patiently(|| {
+        let found = consumer.offsets_for_times(list.clone(), QUESTION_TIMEOUT)?;
+        let offsets = found.elements().into_iter().map(|element| {
+            element.error()?;
+            Ok((element.partition(), element.offset().to_raw()))
+        });
+        offsets.collect::<std::result::Result<Vec<_>, KafkaError>>()
+    });
+    let mut ends = BTreeMap::new();
+    for (partition, end) in answered.context(&doing)? {
+        let end = end.ok_or_else(|| Error::new(format!("{doing}: none for {partition}")))?;
         ends.insert(partition, end);
     }
     Ok(ends)
-}
-
-fn watermarks(
-    connection: &Connection,
-    (committed, every): (&BaseConsumer, &BaseConsumer),
-    (topic, partition): (&str, i32),
-) -> Result<Ends> {
-    let ask = |consumer: &BaseConsumer| {
-        patiently(|| consumer.fetch_watermarks(topic, partition, QUESTION_TIMEOUT)).context(
-            format!(
-                "{}: ask for the end of {topic}/{partition}",
-                connection.name
-            ),
-        )
-    };
-    let (_, stable) = ask(committed)?;
-    let (_, high) = ask(every)?;
-    // Asked one after the other: a commit in between moves the second only.
-    let high = high.max(stable);
-    Ok(Ends { stable, high })
 }
 
 /// Hands over what a read_committed consumer gets of these partitions, from the beginning to the end.

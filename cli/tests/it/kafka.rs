@@ -284,7 +284,9 @@ fn reader(cluster: &Cluster, topic: &str, partitions: i32) -> BaseConsumer {
         .set("isolation.level", "read_committed");
     config
         .set("enable.auto.commit", "false")
-        .set("enable.partition.eof", "true");
+        .set("enable.partition.eof", "true")
+        // At the end of a partition the broker would wait half a second before it says so.
+        .set("fetch.wait.max.ms", "20");
     let consumer: BaseConsumer = config.create().unwrap();
     let mut list = TopicPartitionList::new();
     for partition in 0..partitions {

@@ -105,6 +105,8 @@ fn read(mut config: ClientConfig, topic: &str) -> Result<Vec<String>> {
         .set("enable.auto.commit", "false")
         .set("isolation.level", "read_committed")
         .set("enable.partition.eof", "true")
+        // At the end of a partition the broker would wait half a second before it says so.
+        .set("fetch.wait.max.ms", "20")
         .create()?;
     let mut list = TopicPartitionList::new();
     list.add_partition_offset(topic, 0, Offset::Beginning)?;

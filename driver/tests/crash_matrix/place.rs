@@ -36,7 +36,9 @@ fn reader(member: &Member, isolation: &str) -> Result<BaseConsumer> {
         .set("group.id", "crash-matrix-reader")
         .set("enable.auto.commit", "false")
         .set("isolation.level", isolation)
-        .set("enable.partition.eof", "true");
+        .set("enable.partition.eof", "true")
+        // At the end of a partition the broker would wait half a second before it says so.
+        .set("fetch.wait.max.ms", "20");
     Ok(config.create()?)
 }
 
@@ -53,23 +55,45 @@ pub fn read(member: &Member, topic: &str, partitions: i32) -> Result<BTreeMap<i3
     let committed = reader(member, "read_committed")?;
     let every = reader(member, "read_uncommitted")?;
     let deadline = Instant::now() + Duration::from_secs(10);
-    let mut shown = BTreeMap::new();
-    for partition in 0..partitions {
-        let is_stuck = || -> Result<bool> {
-            let (_, stable) = committed.fetch_watermarks(topic, partition, PATIENCE)?;
-            let (_, high) = every.fetch_watermarks(topic, partition, PATIENCE)?;
-            Ok(stable < high)
-        };
-        let mut stuck = is_stuck()?;
-        while stuck && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(100));
-            stuck = is_stuck()?;
+    let mut shown = loop {
+        let (stable, high) = (
+            ends(&committed, topic, partitions)?,
+            ends(&every, topic, partitions)?,
+        );
+        let both = stable.into_iter().zip(high);
+        let shown: BTreeMap<i32, Shown> = both
+            .map(|((partition, stable), (_, high))| {
+                let (values, stuck) = (Vec::new(), stable < high);
+                (partition, Shown { values, stuck })
+            })
+            .collect();
+        if !shown.values().any(|shown| shown.stuck) || Instant::now() >= deadline {
+            break shown;
         }
-        let values = Vec::new();
-        shown.insert(partition, Shown { values, stuck });
-    }
+        std::thread::sleep(Duration::from_millis(100));
+    };
     read_values(&committed, topic, &mut shown)?;
     Ok(shown)
+}
+
+/// The end of each partition, as this consumer may read it: one question for all of the hundreds.
+fn ends(consumer: &BaseConsumer, topic: &str, partitions: i32) -> Result<BTreeMap<i32, i64>> {
+    let mut list = TopicPartitionList::new();
+    for partition in 0..partitions {
+        // In the place of a point in time it stands for the latest.
+        list.add_partition_offset(topic, partition, Offset::End)?;
+    }
+    let found = consumer.offsets_for_times(list, PATIENCE)?;
+    let elements = found.elements().into_iter();
+    let ends = elements.map(|element| {
+        element.error()?;
+        let end = element
+            .offset()
+            .to_raw()
+            .ok_or("a partition without an end")?;
+        Ok((element.partition(), end))
+    });
+    ends.collect()
 }
 
 fn read_values(consumer: &BaseConsumer, topic: &str, shown: &mut BTreeMap<i32, Shown>) -> Result {

@@ -184,6 +184,8 @@ fn committed_values(cluster: &Cluster, topic: &str) -> Vec<String> {
         .set("isolation.level", "read_committed");
     config
         .set("enable.partition.eof", "true")
+        // At the end of a partition the broker would wait half a second before it says so.
+        .set("fetch.wait.max.ms", "20")
         .set("enable.auto.commit", "false");
     let consumer: BaseConsumer = config.create().expect("a consumer");
     let mut from = TopicPartitionList::new();
