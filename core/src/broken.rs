@@ -58,7 +58,7 @@ rules! {
     R6Incarnation "r6-incarnation" "slot names do not carry the incarnation",
     R6Names "r6-names" "slot names are initialised before the log knows them",
     R6Checkpoint "r6-checkpoint" "a checkpoint forgets the slot names of earlier incarnations",
-    R6Gone "r6-gone" "a slot name is forgotten as soon as a cluster does not list it",
+    R6Gone "r6-gone" "a slot name is forgotten for good as soon as a cluster does not list it",
     R6Unanswered "r6-unanswered" "a slot is used although its InitProducerId was not answered at once",
     R7Stop "r7-stop" "a participant is worked on after a stranger initialised a slot of it",
     R7Stranger "r7-stranger" "what a stranger opened under a slot's name is aborted as our own",

@@ -334,14 +334,17 @@ impl Ledger {
 
     /// Whether this log made the name known before anybody could initialise it.
     pub(crate) fn knows(&self, participant: &str, incarnation: Incarnation, number: u32) -> bool {
-        let forgotten = self
-            .gone
-            .get(participant)
-            .is_some_and(|gone| incarnation <= *gone);
+        let forgotten = self.has_forgotten(participant, incarnation);
         let key = (Arc::from(participant), incarnation);
         let names = self.names.get(&key);
         // A coordinator that slept for weeks may bring a forgotten name back: that is no sign of an old copy.
         forgotten || names.is_some_and(|names| number < names.until)
+    }
+
+    /// Whether the names of this incarnation were dropped, as no cluster listed them.
+    pub(crate) fn has_forgotten(&self, participant: &str, incarnation: Incarnation) -> bool {
+        let gone = self.gone.get(participant);
+        gone.is_some_and(|gone| incarnation <= *gone)
     }
 
     /// Whether the records say that a branch of an unfinished transaction needs nothing more.

@@ -14,7 +14,9 @@ const USAGE: &str = "\
 gtc-sim --seeds N [--first F] [--threads T]   runs N histories, from seed F (0 if not said)
 gtc-sim --seed N [--trace | --story] [--without RULE] [--keep S,S] [--mute F,F]
                                               runs one, or what is left of it, and prints its lines
-gtc-sim --broken --seeds N [--without RULE]   leaves each rule out until one of N histories notices
+gtc-sim --broken [--seeds N] [--rule RULE] [--write]
+                                              leaves each rule out until one of N histories names an invariant;
+                                              --write keeps what was found in docs/broken-rules.md
 RULE and --broken need the feature `broken`";
 
 #[derive(Debug, Default)]
@@ -28,6 +30,7 @@ struct Arguments {
     keep: Option<Vec<u64>>,
     mute: u64,
     broken: bool,
+    write: bool,
     without: Option<String>,
 }
 
@@ -55,7 +58,7 @@ fn main() -> ExitCode {
     };
     match (arguments.seed, arguments.seeds) {
         (Some(seed), None) => one(seed, &arguments),
-        (None, Some(count)) if arguments.broken => without::table(count, &arguments),
+        (None, count) if arguments.broken => without::table(count, &arguments),
         (None, Some(count)) => many(count, &arguments),
         _ => {
             eprintln!("gtc-sim: say either --seeds or --seed\n\n{USAGE}");
@@ -82,7 +85,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--keep" => arguments.keep = Some(steps(&words.next().unwrap_or_default())?),
             "--mute" => arguments.mute = faults(&words.next().unwrap_or_default())?,
             "--broken" => arguments.broken = true,
-            "--without" => arguments.without = words.next(),
+            "--write" => arguments.write = true,
+            "--without" | "--rule" => arguments.without = words.next(),
             _ => return Err(format!("there is no `{word}`")),
         }
     }

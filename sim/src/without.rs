@@ -25,8 +25,13 @@ const MISSING: &str = "this build cannot leave a rule out: build it with `--feat
 
 /// Says that it cannot.
 #[cfg(not(feature = "broken"))]
-pub fn table(_: u64, _: &Arguments) -> ExitCode {
-    eprintln!("gtc-sim: {MISSING}");
+pub fn table(_: Option<u64>, arguments: &Arguments) -> ExitCode {
+    let what = if arguments.write {
+        "--write"
+    } else {
+        "--broken"
+    };
+    eprintln!("gtc-sim: {what}: {MISSING}");
     ExitCode::from(2)
 }
 
@@ -37,9 +42,12 @@ pub use with_the_feature::{options, table};
 mod with_the_feature {
     use std::time::Instant;
 
-    use gtc_sim::broken::{Broken, Survival, search};
+    use gtc_sim::broken::{Broken, Survival, report, search};
 
     use super::{Arguments, ExitCode, Options};
+
+    /// How many histories a rule may survive, if not said.
+    const HISTORIES: u64 = 100_000;
 
     /// The options of one history.
     pub fn options(arguments: &Arguments) -> Result<Options, String> {
@@ -61,14 +69,23 @@ mod with_the_feature {
     }
 
     /// Looks for all rules, or for one, and prints a line for each.
-    pub fn table(count: u64, arguments: &Arguments) -> ExitCode {
-        let rules = match rule(arguments) {
-            Ok(Some(rule)) => vec![rule],
-            Ok(None) => Broken::ALL.to_vec(),
+    pub fn table(count: Option<u64>, arguments: &Arguments) -> ExitCode {
+        match look(count.unwrap_or(HISTORIES), arguments) {
+            Ok(0) => ExitCode::SUCCESS,
+            Ok(_) => ExitCode::FAILURE,
             Err(cause) => {
                 eprintln!("gtc-sim: {cause}");
-                return ExitCode::from(2);
+                ExitCode::from(2)
             }
+        }
+    }
+
+    /// How many rules nothing noticed.
+    fn look(count: u64, arguments: &Arguments) -> Result<usize, String> {
+        let rules = match rule(arguments)? {
+            Some(_) if arguments.write => return Err("--write is for all rules together".into()),
+            Some(rule) => vec![rule],
+            None => Broken::ALL.to_vec(),
         };
         let began = Instant::now();
         let survivals = search(&rules, arguments.many(count));
@@ -79,14 +96,25 @@ mod with_the_feature {
             "{} rules, {missed} not noticed, {seconds:.0} s",
             rules.len()
         );
-        ExitCode::from(u8::from(missed > 0))
+        if arguments.write {
+            report::write(&survivals).map_err(|error| error.to_string())?;
+        }
+        Ok(missed)
     }
 
     fn print(survival: &Survival) {
         let name = survival.rule.name();
-        match &survival.found {
-            Some((histories, violation)) => println!("{name:<20} {histories:>8} {violation}"),
-            None => println!("{name:<20}        - {}", survival.rule.description()),
+        let took_ms = survival.took.as_millis();
+        match (&survival.found, &survival.vague) {
+            (Some(found), _) => {
+                let (seed, histories) = (found.seed, found.histories);
+                let violation = &found.violation;
+                println!(
+                    "{name:<20} seed {seed:>7} {histories:>7} histories {took_ms:>7} ms  {violation}"
+                );
+            }
+            (None, Some(vague)) => println!("{name:<20} not noticed by name, but {vague}"),
+            (None, None) => println!("{name:<20} not noticed: {}", survival.rule.description()),
         }
     }
 }

@@ -101,13 +101,17 @@ ARGS go to the benchmark.";
 
 const SIM: &str = "\
 cargo xtask sim --seeds N [--first F] [--threads T]
-cargo xtask sim --seed N [--story | --trace] [--keep S,S] [--mute F,F]
+cargo xtask sim --seed N [--story | --trace] [--keep S,S] [--mute F,F] [--without RULE]
+cargo xtask sim --broken [--seeds N] [--rule RULE] [--write]
 
 Runs N simulated histories, from seed F on (0 if not said): faults, then healing, then judgement.
 Each seed gives one history, always the same. A failure prints the invariant that does not hold and
 the line that reproduces it, and shrinks it to a short story. --story and --trace print the main or
 every step of one history; --keep and --mute name the steps that are taken and the kinds of faults
-that are left out. More in docs/simulation.md.";
+that are left out. --without leaves a rule of the core out.
+--broken leaves each rule out in turn (or the one that is named) until a history notices, of N at
+most (100,000 if not said), and prints rule, invariant, seed, histories and milliseconds; --write
+keeps that in docs/broken-rules.md, which a test replays. More in docs/simulation.md.";
 
 const CHAOS: &str = "\
 cargo xtask chaos --minutes M --seed S

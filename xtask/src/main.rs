@@ -121,9 +121,16 @@ fn bench(arguments: &[String]) -> Result<(), Failure> {
 
 /// With debug assertions: the core then checks its invariants after every step.
 fn sim(arguments: &[String]) -> Result<(), Failure> {
+    const LEAVE_OUT: [&str; 3] = ["--broken", "--rule", "--without"];
     require(&[Need::Build])?;
-    let mut sim = cargo(&["run", "--quiet", "-p", "gtc-sim", "--"]);
-    sim.args(arguments);
+    let mut sim = cargo(&["run", "--quiet", "-p", "gtc-sim"]);
+    if arguments
+        .iter()
+        .any(|word| LEAVE_OUT.contains(&word.as_str()))
+    {
+        sim.args(["--features", "broken"]);
+    }
+    sim.arg("--").args(arguments);
     Step::new("sim", sim).run()
 }
 

@@ -97,10 +97,11 @@ impl Coordinator {
     /// Whether this log, and in its own incarnation this very coordinator, made the name.
     fn made(&self, name: &SlotName) -> bool {
         if name.incarnation != self.incarnation {
+            let ledger = &self.ledger;
+            let forgets = self.rules.lack(Broken::R6Gone);
             return name.incarnation < self.incarnation
-                && self
-                    .ledger
-                    .knows(&name.participant, name.incarnation, name.number);
+                && ledger.knows(&name.participant, name.incarnation, name.number)
+                && !(forgets && ledger.has_forgotten(&name.participant, name.incarnation));
         }
         self.participants
             .iter()

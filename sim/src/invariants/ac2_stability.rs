@@ -2,6 +2,7 @@
 
 use gtc_core::TransactionId;
 
+use crate::model::broker::Tag;
 use crate::violation::{Verdict, holds};
 use crate::world::account::{Account, Told};
 
@@ -13,5 +14,13 @@ pub fn check(account: &Account, id: TransactionId) -> Verdict {
     let reversed = account.decided && account.told == Some(Told::Aborted);
     holds(NAME, !reversed, || {
         format!("{id} was decided commit, and is told aborted")
+    })
+}
+
+/// When EndTxn of gtc aborts a branch.
+pub fn aborting(account: &Account, tag: &Tag) -> Verdict {
+    let promised = account.decided && !account.heuristic && !account.by_operator && !tag.stray;
+    holds(NAME, !promised, || {
+        format!("decided commit, and then aborted: {tag:?}")
     })
 }

@@ -8,6 +8,9 @@ use crate::violation::{Verdict, Violation, holds};
 /// The name.
 pub const NAME: &str = "ac5-termination";
 
+/// The name of what does not end, and does not say what it waits for.
+pub const UNENDING: &str = "unending";
+
 /// After healing.
 pub fn check(broker: &Broker) -> Verdict {
     let open: Vec<&Tag> = broker.open_tags().collect();
@@ -28,7 +31,7 @@ pub fn unending(list: &[TransactionView], left: String) -> Violation {
         .map(|view| format!("{} {:?} {:?}", view.id, view.state, view.branches))
         .collect();
     Violation {
-        invariant: NAME,
+        invariant: UNENDING,
         detail: format!("it does not end: {}; {left}", listed.join(", ")),
     }
 }

@@ -15,7 +15,7 @@ pub fn check(account: &Account, tag: &Tag, decided: bool) -> Verdict {
     holds(NAME, !open, || {
         format!("an initialisation aborted a live transaction: {tag:?}")
     })?;
-    let promised = decided && !account.heuristic && !tag.stray;
+    let promised = decided && !account.heuristic && !tag.stray && !anew;
     holds(NAME, !promised, || {
         format!("an initialisation aborted a promise: {tag:?}")
     })

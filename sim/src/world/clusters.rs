@@ -26,6 +26,7 @@ impl World {
             9 => (Fault::Clock, Self::set_clock),
             10 => (Fault::Backup, Self::back_up),
             11 => (Fault::Impostor, Self::replace_cluster),
+            12 => (Fault::Rights, Self::toggle_rights),
             14 | 15 => (Fault::Stranger, Self::intrude),
             _ => (Fault::Rebalance, Self::rebalance),
         };
@@ -53,6 +54,19 @@ impl World {
         let group = 1 << self.source.pick(3);
         self.links[p].down ^= group;
         self.tell(|| format!("some transactional ids of p{p} have no coordinator, or one again"));
+    }
+
+    fn toggle_rights(&mut self, p: usize) {
+        let blind = !self.links[p].blind;
+        self.links[p].blind = blind;
+        self.tell(|| {
+            let held = if blind {
+                "is taken away"
+            } else {
+                "is given back"
+            };
+            format!("the right to describe transactional ids of p{p} {held}")
+        });
     }
 
     fn move_group(&mut self, p: usize) {
@@ -103,6 +117,10 @@ impl World {
                 let decided = self.logs[self.process.log].is_decided(tag.transaction);
                 decided && self.is_next_in_backup(p, &tag.name)
             });
+            if hurts && self.source.once_in(4) {
+                // It is used below the recovery, between its question and its EndTxn.
+                return self.restart();
+            }
             let restores = hurts && self.source.once_in(4);
             if restores || self.backups[p].is_none() && self.source.once_in(20) {
                 self.back_up(p);

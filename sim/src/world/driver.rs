@@ -244,6 +244,10 @@ impl World {
             name: instance.name.clone(),
             stray: false,
         };
+        if passage == Passage::Lost && self.source.once_in(2) {
+            // Its client fails the call by itself: nothing of it is under way.
+            return EndAnswer::NotSent("its client failed".into());
+        }
         let call = Call::End {
             id: instance.name.clone(),
             producer: instance.producer,
@@ -311,6 +315,9 @@ impl World {
             return Inquiry::NoAnswer("unreachable".into());
         }
         demand(identity::check(self.links[p].impostor, &id));
+        if self.links[p].blind && id.starts_with("gtc.") {
+            return Inquiry::Refused(code::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+        }
         self.brokers[p].describe(id)
     }
 
@@ -318,8 +325,8 @@ impl World {
         if !self.brokers[p].up || passage == Passage::Lost {
             return Listing::default();
         }
-        if self.links[p].impostor {
-            // Another cluster has none of these ids, and says so.
+        if self.links[p].impostor || self.links[p].blind {
+            // Another cluster has none of these ids, and says so; without the right none is shown, without a word.
             return Listing {
                 complete: true,
                 ..Listing::default()

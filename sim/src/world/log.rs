@@ -200,6 +200,14 @@ impl Log {
         view.is_some_and(|view| view.decision == Some(Decision::Commit))
     }
 
+    /// Whether an own producer's transaction has no decision in it.
+    pub fn has_undecided(&self) -> bool {
+        let views = self.state.list();
+        views
+            .iter()
+            .any(|view| view.state == TransactionState::Active)
+    }
+
     /// Whether the log holds a heuristic outcome.
     pub fn is_mixed(&self, id: TransactionId) -> bool {
         self.state.outcome(id) == KnownOutcome::Mixed

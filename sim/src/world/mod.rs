@@ -6,6 +6,7 @@ mod clusters;
 mod drain;
 pub mod driver;
 mod heal;
+mod hurt;
 pub mod log;
 pub mod network;
 pub mod oracle;
@@ -273,17 +274,6 @@ impl World {
         let rival = self.others[index].role == Role::Owner;
         if rival && self.has(Fault::Crash) && self.source.once_in(20) {
             self.as_other(index, Self::restart);
-        }
-    }
-
-    /// Faults where they hurt: a late request meets what was just opened, and a crash loses what is lazy.
-    fn hurt(&mut self) {
-        self.meet_late();
-        self.back_up_where_it_hurts();
-        let log = &self.logs[self.process.log];
-        let lazy = !log.is_idle() && !log.is_wanted();
-        if lazy && self.has(Fault::Crash) && self.source.once_in(8 * self.swarm.calm) {
-            self.restart();
         }
     }
 

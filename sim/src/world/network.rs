@@ -44,6 +44,8 @@ pub struct Link {
     pub moving: u8,
     /// Another cluster answers at this address.
     pub impostor: bool,
+    /// Transactional ids of slots may not be described: a listing is empty, and calls itself complete.
+    pub blind: bool,
     /// The cluster's clock was set.
     pub clock_set: bool,
 }

@@ -80,6 +80,8 @@ impl Oracle {
                     demand(ac3_validity::check(&account, tag));
                     demand(write_ahead::check(&account, tag, durable));
                     demand(external_consistency::committing(&account, tag));
+                } else {
+                    demand(ac2_stability::aborting(&account, tag));
                 }
             }
             Call::Init { .. } if account.excused.contains(tag) => {}

@@ -202,26 +202,36 @@ impl World {
         self.others.remove(index);
     }
 
-    /// A start that reads an old copy of the log must be refused, and the true log still be good.
+    /// A start that reads an old copy of the log must be refused, or find out nothing, and the true log still be good.
     pub fn start_on_copy(&mut self) {
         let log = self.process.log;
         let Some(copy) = self.copy.clone() else {
             self.copy = Some(self.logs[log].clone());
             return;
         };
-        if !self.is_copy_evident(copy.incarnation()) {
+        let blind = self.has(Fault::Rights) && self.source.once_in(2);
+        if !self.is_copy_evident(copy.incarnation(), blind) {
             return;
         }
-        self.tell(|| "the coordinator is started on an old copy of its log".into());
+        self.tell(|| match blind {
+            false => "the coordinator is started on an old copy of its log".into(),
+            true => {
+                "the coordinator is started on an old copy of its log, and may describe nothing"
+                    .into()
+            }
+        });
         self.lose_driver();
         self.logs[log].crash(&mut self.source);
+        self.oracle.after_write(&self.logs, &self.brokers);
         let truth = std::mem::replace(&mut self.logs[log], copy);
         self.on_copy = true;
         self.lose_coordinator();
         let app = std::mem::take(&mut self.process.app);
         self.process = self.successor(log);
         self.drain();
-        self.run_until_refused();
+        self.set_blind(blind);
+        self.run_on_copy(blind);
+        self.set_blind(false);
         self.on_copy = false;
         self.logs[log] = truth;
         self.copy = None;
@@ -230,17 +240,44 @@ impl World {
         self.drain();
     }
 
-    /// Every cluster lists a name that a later incarnation than the copy's has made.
-    fn is_copy_evident(&self, copied: Incarnation) -> bool {
+    fn set_blind(&mut self, blind: bool) {
+        self.links.iter_mut().for_each(|link| link.blind = blind);
+    }
+
+    /// Copies where they hurt: one of a log in which an own producer's transaction is undecided, started on while the producer
+    /// has something open that is decided.
+    pub fn copy_where_it_hurts(&mut self) {
+        if !self.has(Fault::LogCopy) || !self.others.is_empty() {
+            return;
+        }
+        let log = &self.logs[self.process.log];
+        let hurts = if self.copy.is_none() {
+            log.has_undecided()
+        } else {
+            let mut open = self.brokers.iter().flat_map(Broker::open_tags);
+            open.any(|tag| !tag.name.starts_with("gtc.") && log.is_decided(tag.transaction))
+        };
+        if hurts && self.source.once_in(4) {
+            self.start_on_copy();
+        }
+    }
+
+    /// Every cluster lists a name that a later incarnation than the copy's has made; for a start that is `blind`, one of
+    /// the very next, whose names the true log then knows.
+    fn is_copy_evident(&self, copied: Incarnation, blind: bool) -> bool {
         let log_id = self.process.config.log_id;
         let later = |broker: &Broker| {
             let listed = broker.list("gtc.");
             let mut names = listed.iter().filter_map(|t| {
                 SlotName::parse(&self.process.config.coordinator, &t.transactional_id)
             });
-            names.any(|name| name.log_id == log_id && name.incarnation > copied)
+            let next = Incarnation(copied.0 + 1);
+            names.any(|name| {
+                let later = name.incarnation > copied && (!blind || name.incarnation == next);
+                name.log_id == log_id && later
+            })
         };
-        let whole = (0..self.brokers.len()).all(|p| self.is_whole(p));
+        let whole = (0..self.brokers.len()).all(|p| self.is_whole(p) && !self.links[p].blind);
         whole && self.others.is_empty() && self.brokers.iter().all(later)
     }
 }

@@ -92,6 +92,7 @@ pub fn owns(source: &mut Source, brokers: &[Broker], swarm: Swarm) -> Vec<Own> {
                 2 if swarm.has(Fault::OwnSilent) => Says::Nothing,
                 _ => Says::Delivered,
             },
+            early: None,
         }
     };
     (0..count).map(own).collect()

@@ -104,7 +104,11 @@ impl World {
                 stated_delivered: true,
                 ..WriteReport::default()
             };
-            self.oracle.account(id).recorded = true;
+            let early = own.early.take().filter(|tag| tag.transaction == id);
+            let early = early.filter(|tag| self.brokers[p].open_tag(name) == Some(tag));
+            let account = self.oracle.account(id);
+            account.recorded = true;
+            account.written.extend(early);
         }
     }
 

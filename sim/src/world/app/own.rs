@@ -49,6 +49,8 @@ pub struct Own {
     pub producer: ProducerIdentity,
     pub report: WriteReport,
     pub says: Says,
+    /// What it wrote before it was enlisted.
+    pub early: Option<Tag>,
 }
 
 /// What an own producer's application says at the vote.
@@ -106,7 +108,17 @@ impl World {
         self.enlist_own_at(index, id);
     }
 
-    fn enlist_own_at(&mut self, index: usize, id: TransactionId) {
+    /// Enlists this own producer; one that is impatient writes before it is enlisted.
+    pub fn enlist_own_at(&mut self, index: usize, id: TransactionId) {
+        let own = &self.process.app.owns[index];
+        if self.tag(id, own.p, &own.name).stray {
+            // It wrote too early, and that is over: it takes no part in this one.
+            return;
+        }
+        let ready = own.stage == Stage::Ready;
+        if ready && self.has(Fault::OwnImpatient) && self.source.once_in(4) {
+            self.write_early(index, id);
+        }
         let own = &self.process.app.owns[index];
         let request = Request::EnlistOwn {
             transaction: id,
@@ -124,18 +136,21 @@ impl World {
     /// Restarts an own producer, or takes it a step further (R5).
     pub fn own_step(&mut self) {
         let index = self.source.pick(self.process.app.owns.len());
-        let Some(own) = self.process.app.owns.get_mut(index) else {
+        let Some(own) = self.process.app.owns.get(index) else {
             return;
         };
-        if let Stage::Writing(id) = own.stage
-            && self.has(Fault::OwnUnsettled)
-            && self.source.once_in(6)
-        {
+        if let Stage::Writing(id) = own.stage {
             let open = self.process.app.open.get(&id);
-            if open.is_some_and(|open| !open.asked) {
-                self.go_on_anew(index, id);
+            let (active, asked) = open.map_or((false, false), |open| (!open.asked, open.asked));
+            if self.has(Fault::OwnUnsettled) && self.source.once_in(6) {
+                if active {
+                    self.go_on_anew(index, id);
+                }
+                return;
             }
-            return;
+            if asked && self.has(Fault::OwnImpatient) {
+                return self.be_impatient(id);
+            }
         }
         let own = &mut self.process.app.owns[index];
         let may_restart = self.faults && self.swarm.has(Fault::OwnRestart);
@@ -218,11 +233,17 @@ impl World {
         }
     }
 
+    /// A transaction that still takes branches, other than this one; a new one if there is none.
+    pub fn next_open(&mut self, other: Option<TransactionId>) -> Option<TransactionId> {
+        let next = self.process.app.open.iter();
+        let mut next = next.filter(|(id, open)| Some(**id) != other && !open.asked && !open.of_job);
+        let next = next.next().map(|(id, _)| *id);
+        next.or_else(|| self.begin())
+    }
+
     /// Own producers of a transaction that was asked to commit take part in another one before they are released.
     pub fn be_impatient(&mut self, id: TransactionId) {
-        let next = self.process.app.open.iter();
-        let mut next = next.filter(|(next, open)| **next != id && !open.asked && !open.of_job);
-        let Some(next) = next.next().map(|(next, _)| *next) else {
+        let Some(next) = self.next_open(Some(id)) else {
             return;
         };
         for index in 0..self.process.app.owns.len() {
@@ -278,12 +299,17 @@ impl World {
             self.end_by_app(index, Decision::Abort);
         }
         let now = self.brokers[p].producer(name);
-        let own = &mut self.process.app.owns[index];
+        let own = &self.process.app.owns[index];
         let reusable = match own.class {
             VersionClass::V1 => now == Some(own.producer),
             VersionClass::V2 => now.is_some(),
         };
-        if reuse == Reuse::Reuse && reusable {
+        let deaf = reuse == Reuse::Discard
+            && self.faults
+            && self.swarm.has(Fault::OwnUnsettled)
+            && self.source.once_in(2);
+        let own = &mut self.process.app.owns[index];
+        if (reuse == Reuse::Reuse || deaf) && reusable {
             own.producer = now.unwrap_or(own.producer);
             own.stage = Stage::Ready;
         } else {

@@ -74,7 +74,7 @@ impl World {
         let Some(instance) = self.process.driver.instances.get_mut(&key) else {
             return;
         };
-        instance.suspicious |= delivery == Delivery::Lost || repeated;
+        instance.suspicious |= delivery != Delivery::Done || repeated;
         if let Some(lease) = &mut instance.lease {
             count(&mut lease.report, delivery);
         }
@@ -137,7 +137,22 @@ impl World {
         count(&mut self.process.app.owns[index].report, delivery);
     }
 
-    fn tag(&self, id: TransactionId, p: usize, name: &Arc<str>) -> Tag {
+    /// Writes a record of this transaction before the producer is enlisted in it: a mistake, for which it answers.
+    pub fn write_early(&mut self, index: usize, id: TransactionId) {
+        let own = &self.process.app.owns[index];
+        let tag = self.tag(id, own.p, &own.name);
+        let before = self.oracle.account(id).clone();
+        self.write_by_own(index, id);
+        let open = self.brokers[tag.participant].open_tag(&tag.name) == Some(&tag);
+        let account = self.oracle.account(id);
+        account.lost_write = before.lost_write;
+        account.written = before.written;
+        account.disturbed = true;
+        self.process.app.owns[index].early = Some(tag).filter(|tag| open && !tag.stray);
+    }
+
+    /// What a producer writes for a transaction.
+    pub fn tag(&self, id: TransactionId, p: usize, name: &Arc<str>) -> Tag {
         let mut tag = Tag {
             transaction: id,
             participant: p,
