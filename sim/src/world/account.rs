@@ -53,9 +53,9 @@ pub struct Account {
 
 impl Account {
     /// Of two instances of an application one wrote it, and the other, who knows nothing of it, said that all was
-    /// delivered.
+    /// delivered; or what it wrote too early was aborted, and it goes on under the same name.
     pub fn is_estranged(&self, tag: &Tag) -> bool {
-        self.disturbed && !self.commit_asked && !tag.name.starts_with("gtc.")
+        self.disturbed && (tag.stray || !self.commit_asked) && !tag.name.starts_with("gtc.")
     }
 
     /// Its application ended a branch by itself, and the coordinator died before it had decided. Of a v1 producer the next
