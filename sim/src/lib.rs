@@ -7,6 +7,7 @@
 
 #[cfg(feature = "broken")]
 pub mod broken;
+pub mod exhaust;
 mod invariants;
 pub mod model;
 mod plan;

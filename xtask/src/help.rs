@@ -14,6 +14,7 @@ cargo xtask: the one door
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
   sim --seeds N                seeded histories of a simulated world around the core
   fuzz [TARGET] [--smoke]      every decoder, and the core, against inputs that mean harm
+  exhaust [--world NAME]       every interleaving of small worlds around the core
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -31,6 +32,7 @@ pub(crate) fn of(command: &str) -> Option<&'static str> {
         "chaos" => CHAOS,
         "sim" => SIM,
         "fuzz" => FUZZ,
+        "exhaust" => EXHAUST,
         _ => return None,
     })
 }
@@ -112,6 +114,17 @@ that are left out. --without leaves a rule of the core out.
 --broken leaves each rule out in turn (or the one that is named) until a history notices, of N at
 most (100,000 if not said), and prints rule, invariant, seed, histories and milliseconds; --write
 keeps that in docs/broken-rules.md, which a test replays. More in docs/simulation.md.";
+
+const EXHAUST: &str = "\
+cargo xtask exhaust [--world NAME]... [--faults N] [--kinds LIST] [--states MAX] [ARGS]
+
+Visits every state that small worlds around the real core can reach, and judges each: two or three
+participants, two transactions, at most N faults at any step. Prints states, steps, memory and time,
+and for a violation its invariant and a shortest story. --kinds names the faults, separated by
+commas: crash, zombie, loss, delay, repeat, log, expiry. --plain takes no step out of turn,
+--quick-markers lets clusters write markers at once, --json prints a line for machines.
+Worlds: v1, v2, v1-three, v2-three, v1-v2, own-v1; all of them unless said. docs/exhaustive.md says
+what is in them, and how long they take.";
 
 const CHAOS: &str = "\
 cargo xtask chaos --minutes M --seed S

@@ -71,6 +71,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "clusters" => clusters::run(rest),
         "languages" => languages::run(rest),
         "sim" => sim(rest),
+        "exhaust" => exhaust(rest),
         "chaos" => chaos(rest),
         "fuzz" => fuzz::run(rest),
         _ => bench(rest),
@@ -132,6 +133,15 @@ fn sim(arguments: &[String]) -> Result<(), Failure> {
     }
     sim.arg("--").args(arguments);
     Step::new("sim", sim).run()
+}
+
+/// Optimised: there are tens of millions of states, and the search itself asks the core for its invariants.
+fn exhaust(arguments: &[String]) -> Result<(), Failure> {
+    require(&[Need::Build])?;
+    let program = ["--release", "-p", "gtc-sim", "--bin", "gtc-exhaust"];
+    let mut exhaust = cargo(&["run", "--quiet"]);
+    exhaust.args(program).arg("--").args(arguments);
+    Step::new("exhaust", exhaust).run()
 }
 
 /// With debug assertions, as [`sim`].

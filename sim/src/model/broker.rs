@@ -96,6 +96,12 @@ impl Broker {
         tag.stray && self.fates.get(&first) == Some(&Fate::Committed)
     }
 
+    /// Markers of an id are still being written.
+    pub fn is_ending(&self, id: &str) -> bool {
+        let entry = self.entries.get(id);
+        entry.is_some_and(Entry::is_ending)
+    }
+
     /// All tags that are open.
     pub fn open_tags(&self) -> impl Iterator<Item = &Tag> {
         let open = |entry: &&Entry| entry.state == BrokerState::Ongoing;
@@ -124,9 +130,9 @@ impl Broker {
         clock_ms.max(self.last_start_ms + 1)
     }
 
-    fn fresh_id(&mut self) -> i64 {
-        self.next_id += 1;
-        self.next_id - 1
+    /// The next producer id is given away, if this is it.
+    fn note_id(&mut self, given: ProducerIdentity) {
+        self.next_id += i64::from(given.producer_id == self.next_id);
     }
 
     fn init(
@@ -138,7 +144,7 @@ impl Broker {
         if timeout_ms <= 0 || timeout_ms > self.ceiling_ms {
             return Err(code::INVALID_TRANSACTION_TIMEOUT);
         }
-        let fresh_id = self.fresh_id();
+        let fresh_id = self.next_id;
         let Some(entry) = self.entries.get_mut(id) else {
             let producer = ProducerIdentity {
                 producer_id: fresh_id,
@@ -147,6 +153,7 @@ impl Broker {
             let mut entry = Entry::new(producer, timeout_ms);
             entry.touched_us = now_us;
             self.entries.insert(id.clone(), entry);
+            self.note_id(producer);
             return Ok(producer);
         };
         if entry.state == BrokerState::Ongoing {
@@ -162,6 +169,7 @@ impl Broker {
         if self.transaction_version >= 2 {
             entry.start_ms = -1;
         }
+        self.note_id(producer);
         Ok(producer)
     }
 
@@ -285,7 +293,7 @@ impl Broker {
         else {
             unreachable!("only End ends");
         };
-        let (fresh_id, start_ms) = (self.fresh_id(), self.next_start_ms(now_us));
+        let (fresh_id, start_ms) = (self.next_id, self.next_start_ms(now_us));
         let entry = self.entries.get_mut(id);
         let entry = entry.ok_or(code::INVALID_PRODUCER_ID_MAPPING)?;
         let verdict: Verdict = if *version >= 5 {
@@ -306,6 +314,7 @@ impl Broker {
             let tag = entry.open.clone();
             self.settle_tag(tag, fate);
         }
+        self.note_id(next);
         Ok(next)
     }
 
