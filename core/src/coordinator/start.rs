@@ -130,7 +130,7 @@ impl Coordinator {
         }
     }
 
-    /// Connect, bind, name, probe, list: at the start, after a failure, and at every sweep.
+    /// Connect, bind, look, name, probe, list: at the start, after a failure, and at every sweep.
     pub(super) fn begin_cycle(&mut self, p: ParticipantId) {
         let participant = self.participant_mut(p);
         if participant.is_stopped() || participant.cycle != Cycle::Waiting {
@@ -178,25 +178,29 @@ impl Coordinator {
         }
     }
 
+    /// Looks before it makes a name known, the first time: a start that is refused must leave no record by which the
+    /// next start of the same log would take what the look found for its own, and no name for which the true log
+    /// would be refused (R13).
     pub(super) fn cluster_bound(&mut self, p: ParticipantId, now: Now) {
-        if self
-            .participant(p)
-            .is_ok_and(|participant| participant.pool.named_until > PROBE)
-        {
+        if self.participant_mut(p).looked || self.rules.lack(Broken::R13Look) {
+            return self.name_the_probe(p, now);
+        }
+        self.participant_mut(p).cycle = Cycle::Looking;
+        self.list_transactions(p, Pending::Look(p));
+    }
+
+    /// Nothing stale is listed: names can be made known, and initialised after that (R6).
+    pub(super) fn name_the_probe(&mut self, p: ParticipantId, now: Now) {
+        let participant = self.participant_mut(p);
+        participant.looked = true;
+        if participant.pool.named_until > PROBE {
             return self.probe(p);
         }
-        self.participant_mut(p).cycle = Cycle::Naming;
+        participant.cycle = Cycle::Naming;
         self.make_names(p, now);
     }
 
-    /// Initialises the probe; the first time only after a listing has shown no name that this log never made:
-    /// a start that is refused must leave none itself, or the true log would be refused for it (R13).
     pub(super) fn probe(&mut self, p: ParticipantId) {
-        if !self.participant_mut(p).looked && !self.rules.lack(Broken::R13Look) {
-            self.participant_mut(p).cycle = Cycle::Looking;
-            return self.list_transactions(p, Pending::Look(p));
-        }
-        self.participant_mut(p).looked = true;
         self.participant_mut(p).cycle = Cycle::Probing;
         let transactional_id = self.slot_name(p, PROBE);
         let action = Action::Fence {

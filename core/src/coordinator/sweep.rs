@@ -61,7 +61,7 @@ impl Coordinator {
         }))
     }
 
-    /// The first look, before anything is initialised: its incarnation's own names are not to be there yet.
+    /// The first look, before any name is made known: its incarnation's own names are not to be there yet.
     pub(super) fn looked(&mut self, p: ParticipantId, listing: &Listing, now: Now) {
         if let Some(why) = self.stale(listing) {
             return self.stop(StopReason::StaleLog(why), now);
@@ -74,8 +74,7 @@ impl Coordinator {
             let why = format!("its transactions cannot be listed completely: {detail}");
             return self.cycle_failed(p, why, now);
         }
-        self.participant_mut(p).looked = true;
-        self.probe(p);
+        self.name_the_probe(p, now);
     }
 
     /// A name of our own log that the log does not know, or of an incarnation to come (R13).
