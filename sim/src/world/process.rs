@@ -227,10 +227,13 @@ impl World {
         self.on_copy = true;
         self.lose_coordinator();
         let app = std::mem::take(&mut self.process.app);
-        self.process = self.successor(log);
-        self.drain();
         self.set_blind(blind);
-        self.run_on_copy(blind);
+        // A supervisor starts it again and again: what is refused once is refused for good.
+        for _ in 0..if blind { 1 } else { 3 } {
+            self.process = self.successor(log);
+            self.drain();
+            self.run_on_copy(blind);
+        }
         self.set_blind(false);
         self.on_copy = false;
         self.logs[log] = truth;
