@@ -8,7 +8,8 @@ cargo xtask: the one door
   verify                       format, clippy, documentation, tests of the house; never writes
   fix                          repairs what can be repaired: clippy --fix, format
   generate [vectors]           error kinds, configuration keys, golden scenarios for every language
-  languages [NAME...]          builds, installs and tests the packages: java, node, python
+  languages [NAME...]          builds, installs and tests the packages: c, java, node, python
+  package c PREFIX             installs the C library to a prefix
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
@@ -27,6 +28,7 @@ pub(crate) fn of(command: &str) -> Option<&'static str> {
         "fix" => FIX,
         "generate" => GENERATE,
         "languages" => LANGUAGES,
+        "package" => PACKAGE,
         "clusters" => CLUSTERS,
         "bench" => BENCH,
         "chaos" => CHAOS,
@@ -79,8 +81,15 @@ const LANGUAGES: &str = "\
 cargo xtask languages [NAME...]
 
 Builds the packages for other languages, installs each as its users would, checks its types and
-runs its tests on two real clusters that it starts. Names: java, node, python; all if none is
+runs its tests on two real clusters that it starts. Names: c, java, node, python; all if none is
 given.";
+
+const PACKAGE: &str = "\
+cargo xtask package c PREFIX [--features FEATURES]
+
+Builds the C library for release and installs it to PREFIX: include/gtc.h, the shared and the static
+library in lib/, and gtc.pc and gtc-static.pc in lib/pkgconfig/. With
+`--features rdkafka/ssl-vendored,rdkafka/libz-static` it needs nothing but libc.";
 
 const CLUSTERS: &str = "\
 cargo xtask clusters up [N]   start N clusters of one node each (2 if not said), and keep them

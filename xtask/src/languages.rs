@@ -1,6 +1,7 @@
 //! `cargo xtask languages`: the packages for other languages, built, installed and tested as their
 //! users would have them, on two real clusters.
 
+mod c;
 mod java;
 mod node;
 mod python;
@@ -29,6 +30,11 @@ struct Language {
 }
 
 const ALL: &[Language] = &[
+    Language {
+        name: "c",
+        need: Need::C,
+        test: c::test,
+    },
     Language {
         name: "java",
         need: Need::Java,

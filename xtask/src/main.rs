@@ -7,6 +7,7 @@ mod command;
 mod fuzz;
 mod help;
 mod languages;
+mod package;
 mod prerequisites;
 mod test_run;
 
@@ -70,6 +71,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "generate" => generate(rest),
         "clusters" => clusters::run(rest),
         "languages" => languages::run(rest),
+        "package" => package::run(rest),
         "sim" => sim(rest),
         "exhaust" => exhaust(rest),
         "chaos" => chaos(rest),

@@ -11,6 +11,8 @@ pub(crate) enum Need {
     Build,
     /// Running Kafka brokers.
     Clusters,
+    /// The tests of the C library.
+    C,
     /// The Java package.
     Java,
     /// The Node package.
@@ -73,6 +75,18 @@ const ALL: &[Prerequisite] = &[
         name: "the program openssl",
         package: "openssl",
         is_present: || runs("openssl", &["version"]),
+    },
+    Prerequisite {
+        need: Need::C,
+        name: "the headers of librdkafka, for an own producer",
+        package: "librdkafka-dev",
+        is_present: || has_library("rdkafka"),
+    },
+    Prerequisite {
+        need: Need::C,
+        name: "Valgrind",
+        package: "valgrind",
+        is_present: || runs("valgrind", &["--version"]),
     },
     Prerequisite {
         need: Need::Java,

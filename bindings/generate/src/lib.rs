@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod c;
 mod docs;
 mod java;
 mod node;
@@ -31,7 +32,7 @@ pub struct Language {
 }
 
 /// Every language.
-pub const LANGUAGES: &[Language] = &[java::JAVA, node::NODE, python::PYTHON];
+pub const LANGUAGES: &[Language] = &[c::C, java::JAVA, node::NODE, python::PYTHON];
 
 /// The root of the workspace.
 #[must_use]

@@ -1,0 +1,195 @@
+//! The C library: installed to a prefix under target/, its samples and tests compiled against that
+//! with the address sanitizer, and run. The samples are what the tests call.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Clusters;
+use crate::command::{Failure, Step, cargo, root, run_reading};
+use crate::package;
+use crate::test_run::Sum;
+
+const SAMPLES: [&str; 7] = [
+    "basic",
+    "abort",
+    "crash_and_recover",
+    "resolve_in_doubt",
+    "consume_transform_produce",
+    "fan_out",
+    "own_producer",
+];
+const STRICT: [&str; 6] = ["-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
+    // As the workspace builds for tests, so that little is built twice; crash points are for the
+    // crash tests, and the program gtc ends what a killed sample left.
+    let build = [
+        "build",
+        "--quiet",
+        "-p",
+        "gtc-c",
+        "-p",
+        "gtc-cli",
+        "--features",
+        "gtc-c/crash-points",
+    ];
+    Step::new("library for C", cargo(&build)).run()?;
+    let compiler = Compiler::new()?;
+    compiler.compile_all()?;
+    let mut tests = Command::new("./tests");
+    tests
+        .current_dir(&compiler.home)
+        .env("GTC_PROGRAM", package::built("debug").join("gtc"))
+        .env("GTC_VECTORS", root().join("vectors/golden"))
+        .env(
+            "LSAN_OPTIONS",
+            suppressions("print_suppressions=0:suppressions", "asan"),
+        )
+        .env("VALGRIND_OPTS", suppressions("--suppressions", "valgrind"));
+    clusters.name_in(&mut tests);
+    let mut last = String::new();
+    let status = run_reading("tests of C", tests, |line| last = line.trim().to_owned())?;
+    match (status.success(), count(&last)) {
+        (true, Some(sum)) if sum.passed > 0 => Ok(sum),
+        (false, Some(sum)) if sum.failed > 0 => Ok(sum),
+        _ => Err(Failure::new(format!(
+            "the tests of C ended with {status}: {last}"
+        ))),
+    }
+}
+
+/// Leaks that are not ours.
+fn suppressions(option: &str, tool: &str) -> String {
+    let file = root().join(format!("c-include/tests/leaks-{tool}.supp"));
+    format!("{option}={}", file.canonicalize().unwrap_or(file).display())
+}
+
+/// Compiles against an installed library.
+struct Compiler {
+    home: PathBuf,
+    prefix: PathBuf,
+}
+
+impl Compiler {
+    fn new() -> Result<Self, Failure> {
+        let home = root().join("target/languages/c");
+        let prefix = home.join("prefix");
+        package::install_c("debug", &[], &prefix)?;
+        Ok(Self { home, prefix })
+    }
+
+    fn compile_all(&self) -> Result<(), Failure> {
+        let rdkafka = pkg_config(None, &["--cflags", "--libs", "rdkafka"])?;
+        let shared = [self.flags("gtc")?, rdkafka].concat();
+        let none = Vec::new();
+        for name in SAMPLES {
+            let source = [format!("samples/{name}.c")];
+            self.cc("cc", (name, &source), [&shared, &strings(&SANITIZED)])?;
+        }
+        let tests = [
+            "main",
+            "world",
+            "vectors",
+            "handles",
+            "coordinator",
+            "process",
+        ];
+        let tests = tests.map(|name| format!("tests/{name}.c"));
+        self.cc("cc", ("tests", &tests), [&shared, &strings(&SANITIZED)])?;
+        self.cc("cc", ("tests-plain", &tests), [&shared, &none])?;
+        let cpp = ["tests/usable_from_cpp.cpp".to_owned()];
+        let program = ("usable_from_cpp", &cpp[..]);
+        self.cc("c++", program, [&shared, &strings(&SANITIZED)])?;
+        let basic = ["samples/basic.c".to_owned()];
+        // Valgrind and the sanitizer exclude each other.
+        self.cc("cc", ("basic-plain", &basic), [&shared, &none])?;
+        let whole = self.flags("gtc-static")?;
+        self.cc("cc", ("basic-static", &basic), [&whole, &none])
+    }
+
+    /// What a program needs to find the library, at compile time and when it runs.
+    fn flags(&self, package: &str) -> Result<Vec<String>, Failure> {
+        let mut flags = pkg_config(Some(&self.prefix), &["--cflags", "--libs", package])?;
+        let library = self.prefix.join("lib");
+        flags.push(format!("-Wl,-rpath,{}", library.display()));
+        Ok(flags)
+    }
+
+    fn cc(
+        &self,
+        compiler: &str,
+        (name, sources): (&str, &[String]),
+        flags: [&Vec<String>; 2],
+    ) -> Result<(), Failure> {
+        let mut command = Command::new(compiler);
+        let sources = sources
+            .iter()
+            .map(|source| root().join("c-include").join(source));
+        command
+            .args(STRICT)
+            .args(sources)
+            .arg("-o")
+            .arg(self.home.join(name));
+        command.args(flags[0]).args(flags[1]).arg("-pthread");
+        if compiler == "cc" {
+            command.args(["-std=gnu11", "-D_GNU_SOURCE"]);
+        }
+        run_quietly(name, command)
+    }
+}
+
+/// Thirteen programs are compiled: only one that fails is worth a line.
+fn run_quietly(name: &str, mut command: Command) -> Result<(), Failure> {
+    let status = command
+        .status()
+        .map_err(|cause| Failure::new(format!("{name}: {cause}")))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "{name} does not compile: {command:?}"
+        ))),
+    }
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn pkg_config(prefix: Option<&Path>, arguments: &[&str]) -> Result<Vec<String>, Failure> {
+    let mut command = Command::new("pkg-config");
+    command.args(arguments);
+    if let Some(prefix) = prefix {
+        command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    }
+    let output = command
+        .output()
+        .map_err(|cause| Failure::new(format!("pkg-config: {cause}")))?;
+    if !output.status.success() {
+        return Err(Failure::new(String::from_utf8_lossy(&output.stderr)));
+    }
+    let flags = String::from_utf8_lossy(&output.stdout);
+    Ok(flags.split_whitespace().map(str::to_owned).collect())
+}
+
+/// From a line such as `18 passed, 0 failed`.
+fn count(line: &str) -> Option<Sum> {
+    let (passed, failed) = line.split_once(" passed, ")?;
+    Some(Sum {
+        passed: passed.parse().ok()?,
+        failed: failed.strip_suffix(" failed")?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_the_tests_is_read() {
+        let sum = |passed, failed| Some(Sum { passed, failed });
+        assert_eq!(count("18 passed, 0 failed"), sum(18, 0));
+        assert_eq!(count("1 passed, 2 failed"), sum(1, 2));
+        assert_eq!(count("not ok something"), None);
+    }
+}
