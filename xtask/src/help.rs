@@ -8,7 +8,7 @@ cargo xtask: the one door
   verify                       format, clippy, documentation, tests of the house; never writes
   fix                          repairs what can be repaired: clippy --fix, format
   generate [vectors]           error kinds, configuration keys, golden scenarios for every language
-  languages [NAME...]          builds, installs and tests the packages: c, java, node, python
+  languages [NAME...]          builds, installs and tests the packages: c, java, node, python, wasm
   package c PREFIX             installs the C library to a prefix
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, log or recovery
@@ -81,8 +81,8 @@ const LANGUAGES: &str = "\
 cargo xtask languages [NAME...]
 
 Builds the packages for other languages, installs each as its users would, checks its types and
-runs its tests on two real clusters that it starts. Names: c, java, node, python; all if none is
-given.";
+runs its tests on two real clusters that it starts. Names: c, java, node, python, wasm; all if
+none is given.";
 
 const PACKAGE: &str = "\
 cargo xtask package c PREFIX [--features FEATURES]

@@ -5,6 +5,7 @@ mod c;
 mod java;
 mod node;
 mod python;
+mod wasm;
 
 use std::process::Command;
 use std::time::Instant;
@@ -49,6 +50,11 @@ const ALL: &[Language] = &[
         name: "python",
         need: Need::Python,
         test: python::test,
+    },
+    Language {
+        name: "wasm",
+        need: Need::Node,
+        test: wasm::test,
     },
 ];
 

@@ -19,6 +19,7 @@ const DIRECTION: &[(&str, &[&str], &[&str])] = &[
     ("gtc-node", &["gtc"], &[]),
     ("gtc-plain", &["gtc-core"], &[]),
     ("gtc-python", &["gtc"], &[]),
+    ("gtc-wasm", &["gtc-plain"], &["gtc-core"]),
     ("gtc", &["gtc-core"], &["gtc-clusters"]),
     ("gtc-cli", &["gtc", "gtc-core"], &["gtc-clusters"]),
     ("gtc-clusters", &[], &[]),
