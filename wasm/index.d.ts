@@ -26,6 +26,8 @@ export interface Config {
     timeout_ms: number;
     margin_us: number;
     names_max: number;
+    /** What gives way where the participant has a lower ceiling than `timeout_ms`. */
+    gives_way?: 'nothing' | 'timeout' | 'timeout-and-margin';
   }[];
   limits?: Limits;
   backoff?: { initial_us: number; max_us: number };

@@ -10,7 +10,7 @@
 extern crate alloc;
 
 #[cfg_attr(
-    not(target_arch = "wasm32"),
+    not(any(target_arch = "wasm32", test)),
     expect(dead_code, reason = "it is tested here, and called from the exports")
 )]
 mod cores;

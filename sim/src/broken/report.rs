@@ -39,10 +39,6 @@ pub const OPEN: &[(Broken, &str)] = &[
         "a delivery that fails at a broker is seen by the slot's own witness (r3-verify); one that never left cannot arrive late",
     ),
     (
-        Broken::R8Presumed,
-        "a start looks before it initialises (r13-look): only where that listing hides names could a stale log get so far",
-    ),
-    (
         Broken::R17Confirm,
         "a cluster would have to be restored from a backup between two requests of one recovery",
     ),

@@ -50,6 +50,7 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
     clusters.name_in(&mut tests);
     let mut last = String::new();
     let status = run_reading("tests of C", tests, |line| last = line.trim().to_owned())?;
+    compiler.clean()?;
     match (status.success(), count(&last)) {
         (true, Some(sum)) if sum.passed > 0 => Ok(sum),
         (false, Some(sum)) if sum.failed > 0 => Ok(sum),
@@ -76,7 +77,20 @@ impl Compiler {
         let home = root().join("target/languages/c");
         let prefix = home.join("prefix");
         package::install_c("debug", &[], &prefix)?;
-        Ok(Self { home, prefix })
+        let compiler = Self { home, prefix };
+        compiler.clean()?;
+        Ok(compiler)
+    }
+
+    /// Removes the logs of the tests, which are large.
+    fn clean(&self) -> Result<(), Failure> {
+        let work = self.home.join("work");
+        match std::fs::remove_dir_all(&work) {
+            Err(cause) if work.exists() => {
+                Err(Failure::new(format!("{}: {cause}", work.display())))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn compile_all(&self) -> Result<(), Failure> {
