@@ -58,6 +58,12 @@ export type Request =
       transactional_id: string;
       version_class: VersionClass;
     }
+  | {
+      request: 'enlist-own-newest';
+      transaction: TransactionId;
+      participant: Participant;
+      transactional_id: string;
+    }
   | { request: 'commit'; transaction: TransactionId; report?: 'acknowledged' | 'decided' }
   | { request: 'abort'; transaction: TransactionId; reason: string }
   | { request: 'settle'; participant: Participant; transactional_id: string }
