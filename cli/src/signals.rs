@@ -1,9 +1,14 @@
 //! SIGTERM and SIGINT ask a long-running command to end; a second one does not wait for it.
 
+use std::time::{Duration, Instant};
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::failure::{Exit, Failure};
+
+/// Signals this close together are one request: `timeout` and a terminal's Ctrl-C reach a program twice.
+const ONE_REQUEST: Duration = Duration::from_millis(300);
 
 /// Whether the process was asked to end.
 #[derive(Clone, Debug)]
@@ -41,7 +46,10 @@ async fn forward(mut terminate: Signal, mut interrupt: Signal, sender: watch::Se
     next(&mut terminate, &mut interrupt).await;
     tracing::info!("asked to end: finishing the work in hand; a second signal ends at once");
     sender.send_replace(true);
-    next(&mut terminate, &mut interrupt).await;
+    let first = Instant::now();
+    while first.elapsed() < ONE_REQUEST {
+        next(&mut terminate, &mut interrupt).await;
+    }
     tracing::warn!("ended at once by a second signal; the next start recovers");
     std::process::exit(Exit::Error as i32);
 }

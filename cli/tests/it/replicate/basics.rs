@@ -115,13 +115,18 @@ fn sigterm_and_sigint_drain_and_exit_with_0() {
     let [a, b] = shared::plain(2).unwrap()[..] else {
         unreachable!()
     };
-    for (signal, topic) in [(Signal::TERM, "sigterm"), (Signal::INT, "sigint")] {
+    for (signal, other, topic) in [
+        (Signal::TERM, Signal::INT, "sigterm"),
+        (Signal::INT, Signal::TERM, "sigint"),
+    ] {
         let place = Place::new(topic, &[("a", a), ("b", b)]);
         create_topic(a, topic, 1, &[]);
         produce(a, topic, &numbered(0..100, 1));
         let running = place.start(&format!("replicate --from a --to b --topic {topic}"));
         await_rows(b, topic, 100);
         running.signal(signal);
+        // What follows at once is the same request: `timeout` and terminals send two.
+        running.signal(other);
         running.await_end().expect(0);
         assert_eq!(committed(a, &place.group(), topic, 0).unwrap().0, 100);
         place.run("list").expect(0);

@@ -211,7 +211,8 @@ fn bootstrap(check: &Check<'_>, protocol: &str) -> Result<Vec<Endpoint>, Propert
         .filter(|server| !server.is_empty())
         .map(|server| {
             endpoint(server, protocol).ok_or_else(|| {
-                let problem = match check.is_secret(name) {
+                // What stands before an `@` may be a password.
+                let problem = match check.is_secret(name) || server.contains('@') {
                     true => "one of them is no address of a broker".to_owned(),
                     false => format!("`{server}` is no address of a broker"),
                 };
@@ -261,7 +262,7 @@ fn endpoint(server: &str, protocol: &str) -> Option<Endpoint> {
         .map_or(Ok(DEFAULT_PORT), str::parse)
         .ok()
         .filter(|port| *port != 0)?;
-    let named = !host.is_empty() && !host.contains(char::is_whitespace);
+    let named = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c == '@');
     named.then(|| Endpoint {
         host: host.to_owned(),
         port,
