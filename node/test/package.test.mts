@@ -1,9 +1,8 @@
 /** The package as its users have it: its types, its two module systems, its documentation. */
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import * as gtc from 'gtc';
 import ts from 'typescript';
 
-import { PACKAGE, run, World } from './world.mjs';
+import { PACKAGE, run, temporary, World } from './world.mjs';
 
 const require = createRequire(import.meta.url);
 /** What `cargo xtask languages node` tells: the tarball, and the sources of the package. */
@@ -20,7 +19,7 @@ const { GTC_TEST_TARBALL: TARBALL = '', GTC_TEST_SOURCE: SOURCE = '' } = process
 /** A project with nothing in it but the tarball. */
 async function project(): Promise<string> {
   assert.ok(TARBALL, 'GTC_TEST_TARBALL names the tarball; `cargo xtask languages node` sets it');
-  const directory = mkdtempSync(join(tmpdir(), 'gtc-project-'));
+  const directory = temporary('gtc-project-');
   writeFileSync(join(directory, 'package.json'), '{ "private": true }');
   const installed = await run('npm', ['install', '--offline', '--no-audit', '--no-fund', TARBALL], {}, directory);
   assert.equal(installed.code, 0, installed.stderr);
@@ -43,7 +42,6 @@ test('the tarball works in an empty project, as ESM and as CommonJS', async () =
     assert.deepEqual([ran.code, ran.stdout], [0, 'true\n'], ran.stderr);
   }
   assert.deepEqual(await world.committed('eu', topic), ['value', 'value']);
-  rmSync(directory, { recursive: true });
 });
 
 test('ESM and CommonJS have the same names', async () => {

@@ -1,7 +1,7 @@
 /** Two real clusters, which `cargo xtask languages node` starts and names in the environment. */
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -36,7 +36,7 @@ export interface Ran {
 /** The clusters `eu` and `us`, and names that no other test has. */
 export class World {
   readonly clusters = clusters();
-  readonly directory = mkdtempSync(join(tmpdir(), 'gtc-node-'));
+  readonly directory = temporary('gtc-node-');
   readonly name = `node-${process.pid}-${++worlds}`;
   readonly #kafka = new Map<string, kafkajs.Kafka>();
 
@@ -140,6 +140,13 @@ export class World {
   sample(name: string, args: string[], environment: NodeJS.ProcessEnv = {}): Promise<Ran> {
     return run(process.execPath, [join(PACKAGE, 'samples', name), ...args], environment);
   }
+}
+
+/** A directory that goes away with this process: a decision log alone takes 64 MB of it. */
+export function temporary(prefix: string): string {
+  const directory = mkdtempSync(join(tmpdir(), prefix));
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 /** Runs a program to its end. */
