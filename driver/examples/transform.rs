@@ -110,7 +110,7 @@ impl Job {
     async fn next(&self) -> Result<Option<Batch>, Error> {
         loop {
             let Ok(event) = tokio::time::timeout(QUIET, self.consumer.next()).await else {
-                if self.is_caught_up() {
+                if self.consumer.is_caught_up() {
                     return Ok(None);
                 }
                 continue;
@@ -122,11 +122,6 @@ impl Job {
                 _ => {}
             }
         }
-    }
-
-    fn is_caught_up(&self) -> bool {
-        let lag = self.consumer.lag();
-        !lag.is_empty() && lag.iter().all(|partition| partition.behind() == Some(0))
     }
 
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {

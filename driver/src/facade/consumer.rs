@@ -145,8 +145,8 @@ impl Consumer {
     /// Ask after [`next`](Consumer::next) has found nothing: records may be on their way to it.
     #[must_use]
     pub fn is_caught_up(&self) -> bool {
-        let lag = self.lag();
-        !lag.is_empty() && lag.iter().all(|partition| partition.behind() == Some(0))
+        let is_caught_up = self.shared.held.peek(TransactionalConsumer::is_caught_up);
+        is_caught_up.unwrap_or(false)
     }
 
     #[doc = meaning!(consumer notices)]

@@ -105,7 +105,6 @@ struct Shared {
 struct State {
     ready: VecDeque<ConsumerEvent>,
     jobs: VecDeque<Job>,
-    lag: Vec<PartitionLag>,
     closing: bool,
     failed: Option<DataError>,
 }
@@ -216,16 +215,19 @@ impl TransactionalConsumer {
 
     /// How far each assigned partition is behind: its end, and what is being collected, as of the
     /// last statistics, which stay as they are while the cluster does not answer; batches that are
-    /// not done as of now.
+    /// not done as of now. Partitions of which nothing is known yet are left out.
     #[must_use]
     pub fn lag(&self) -> Vec<PartitionLag> {
-        let mut lag = self.shared.lock().lag.clone();
-        let open = self.shared.link.open();
-        for line in &mut lag {
-            let batch = open.get(&(line.topic.clone(), line.partition)).copied();
-            line.open = [line.open, batch].into_iter().flatten().min();
-        }
-        lag
+        self.shared.link.lag().lines
+    }
+
+    /// Whether all that could be read at the last statistics was read, and is done. Not before
+    /// something is known of every assigned partition.
+    #[must_use]
+    pub fn is_caught_up(&self) -> bool {
+        let lag = self.shared.link.lag();
+        let is_done = |line: &PartitionLag| line.behind() == Some(0);
+        lag.is_whole && !lag.lines.is_empty() && lag.lines.iter().all(is_done)
     }
 
     /// Leaves the group and ends the thread. Waits for both, but not longer than 10 s: librdkafka sets no

@@ -8,11 +8,12 @@ use gtc::kafka::error::DataErrorKind;
 use gtc::kafka::record::{OutgoingRecord, PartitionOffset};
 use gtc::kafka::slot::SlotInstance;
 use gtc_core::{EndAnswer, SlotCondition};
+use rdkafka::producer::{FutureProducer, FutureRecord};
 use rdkafka::{Offset, TopicPartitionList};
 
 use crate::{
-    PATIENCE, admin, batch, create_topic, event, open, open_reader, patiently, reader,
-    reader_settings, record, settings, shared,
+    PATIENCE, admin, batch, create_topic, event, open, open_reader, patiently, plain_config,
+    reader, reader_settings, record, settings, shared,
 };
 
 async fn write(slot: &SlotInstance, records: &[OutgoingRecord], commit: bool) {
@@ -27,6 +28,15 @@ async fn write(slot: &SlotInstance, records: &[OutgoingRecord], commit: bool) {
     };
     assert_eq!(answer, EndAnswer::Acknowledged);
     assert_eq!(slot.verify().await, SlotCondition::Clean);
+}
+
+async fn until(is_so: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(PATIENCE, async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    waited.await.expect("in time");
 }
 
 /// A topic with the values 0 to `count`, one transaction each if `one_by_one`.
@@ -138,13 +148,7 @@ async fn offsets_pass_markers_and_aborted_records() {
         (5, "id of markers 0")
     );
     // What was being collected is told as of the last statistics.
-    let all_done = async {
-        while consumer.lag().iter().any(|line| line.behind() != Some(0)) {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(20), all_done).await;
-    assert!(waited.is_ok(), "{:?}", consumer.lag());
+    until(|| consumer.is_caught_up()).await;
     assert_eq!(consumer.lag().len(), 1);
     slot.close().await;
     consumer.close().await;
@@ -184,6 +188,25 @@ async fn a_batch_that_is_not_done_is_read_again() {
     drop(third);
     assert_eq!(values(&batch(&consumer).await), ["6", "7", "8"]);
     slot.close().await;
+    consumer.close().await;
+}
+
+/// A consumer that has read all and goes back must not look as if all was done: who reads until
+/// the end would leave the batch out.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_read_again_is_not_done() {
+    create_topic(shared(), "undone", &[]).await;
+    // Without a marker, which would make a batch of its own.
+    let writer: FutureProducer = plain_config(shared()).create().expect("a producer");
+    let record = FutureRecord::<(), _>::to("undone").payload("0");
+    writer.send(record, PATIENCE).await.expect("delivered");
+    let consumer = reader(shared(), "undone", "undone", 1).await;
+    assert!(!consumer.is_caught_up());
+    let all = batch(&consumer).await;
+    until(|| consumer.lag().iter().any(|line| line.position == Some(1))).await;
+    assert!(!consumer.is_caught_up());
+    consumer.rewind(all).await.expect("rewound");
+    assert!(!consumer.is_caught_up(), "{:?}", consumer.lag());
     consumer.close().await;
 }
 

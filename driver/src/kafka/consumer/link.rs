@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::position::PartitionLag;
+
 /// A topic and a partition.
 pub(super) type Place = (Arc<str>, i32);
 /// Offsets by partition.
@@ -24,6 +26,29 @@ struct Books {
     outstanding: BTreeMap<u64, Offsets>,
     /// Where to read again, if anything.
     rewind_to: Option<Offsets>,
+    /// As of the last statistics, but for positions that were set since. It stands here because a
+    /// batch that leaves the books must not look as if it was done.
+    lag: Lag,
+}
+
+/// How far the assigned partitions are behind.
+#[derive(Default)]
+pub(super) struct Lag {
+    /// The partitions that something is known of.
+    pub(super) lines: Vec<PartitionLag>,
+    /// Whether these are all that are assigned.
+    pub(super) is_whole: bool,
+}
+
+impl Lag {
+    fn set_positions(&mut self, offsets: &Offsets) {
+        for line in &mut self.lines {
+            if let Some(offset) = offsets.get(&(line.topic.clone(), line.partition)) {
+                line.position = Some(*offset);
+                line.open = None;
+            }
+        }
+    }
 }
 
 impl Link {
@@ -80,16 +105,33 @@ impl Link {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         books.outstanding.clear();
         books.rewind_to = None;
+        books.lag = Lag::default();
     }
 
-    /// Where the first batch begins that is not done, or will be read again, by partition.
-    pub(super) fn open(&self) -> Offsets {
+    /// What the latest statistics say.
+    pub(super) fn learn(&self, lag: Lag) {
+        self.books().lag = lag;
+    }
+
+    /// Positions were set.
+    pub(super) fn set_positions(&self, offsets: &Offsets) {
+        self.books().lag.set_positions(offsets);
+    }
+
+    /// How far the partitions are behind; what is not done counts as not read.
+    pub(super) fn lag(&self) -> Lag {
         let books = self.books();
-        let mut open = books.rewind_to.clone().unwrap_or_default();
-        for starts in books.outstanding.values() {
-            merge(&mut open, starts.clone());
+        let open = books.open();
+        let line = |line: &PartitionLag| {
+            let mut line = line.clone();
+            let batch = open.get(&(line.topic.clone(), line.partition)).copied();
+            line.open = [line.open, batch].into_iter().flatten().min();
+            line
+        };
+        Lag {
+            lines: books.lag.lines.iter().map(line).collect(),
+            is_whole: books.lag.is_whole,
         }
-        open
     }
 
     pub(super) fn must_rewind(&self) -> bool {
@@ -97,11 +139,25 @@ impl Link {
     }
 
     pub(super) fn take_rewind(&self) -> Option<Offsets> {
-        self.books().rewind_to.take()
+        let mut books = self.books();
+        let goal = books.rewind_to.take()?;
+        books.lag.set_positions(&goal);
+        Some(goal)
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Books {
+    /// Where the first batch begins that is not done, or will be read again, by partition.
+    fn open(&self) -> Offsets {
+        let mut open = self.rewind_to.clone().unwrap_or_default();
+        for starts in self.outstanding.values() {
+            merge(&mut open, starts.clone());
+        }
+        open
     }
 }
 
@@ -116,7 +172,8 @@ pub(super) fn merge(goal: &mut Offsets, starts: Offsets) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Link, Offsets};
+    use super::{Lag, Link, Offsets};
+    use crate::kafka::consumer::PartitionLag;
 
     fn at(offset: i64) -> Offsets {
         Offsets::from([(("t".into(), 0), offset)])
@@ -128,17 +185,61 @@ mod tests {
         let (first, epoch) = link.enter(at(10)).expect("entered");
         let (second, _) = link.enter(at(20)).expect("entered");
         link.enter(at(30)).expect("entered");
-        assert_eq!(link.open(), at(10));
+        assert_eq!(link.books().open(), at(10));
         link.finish(first);
-        assert_eq!(link.open(), at(20));
+        assert_eq!(link.books().open(), at(20));
         link.abandon(second);
-        assert_eq!(link.open(), at(20));
+        assert_eq!(link.books().open(), at(20));
         assert_ne!(link.epoch(), epoch);
         assert!(
             link.enter(at(40)).is_none(),
             "nothing is handed out before the rewind"
         );
         assert_eq!(link.take_rewind(), Some(at(20)));
+    }
+
+    /// All of one partition was read, up to its end at 40.
+    fn all_read(link: &Link) {
+        let line = PartitionLag {
+            topic: "t".into(),
+            partition: 0,
+            position: Some(40),
+            open: None,
+            end: 40,
+        };
+        link.learn(Lag {
+            lines: vec![line],
+            is_whole: true,
+        });
+    }
+
+    fn behind(link: &Link) -> Option<u64> {
+        link.lag().lines[0].behind()
+    }
+
+    #[test]
+    fn what_is_read_again_is_behind_until_it_is_done() {
+        let link = Link::default();
+        all_read(&link);
+        assert_eq!(behind(&link), Some(0));
+        let (first, _) = link.enter(at(10)).expect("entered");
+        assert_eq!(behind(&link), Some(30));
+        link.abandon(first);
+        assert_eq!(behind(&link), Some(30));
+        // The reader goes back; the statistics are as they were.
+        link.take_rewind();
+        assert_eq!(behind(&link), Some(30));
+        all_read(&link);
+        link.set_positions(&at(35));
+        assert_eq!(behind(&link), Some(5));
+    }
+
+    #[test]
+    fn after_a_rebalance_nothing_is_known_of_the_lag() {
+        let link = Link::default();
+        all_read(&link);
+        link.invalidate();
+        assert!(link.lag().lines.is_empty() && !link.lag().is_whole);
     }
 
     #[test]

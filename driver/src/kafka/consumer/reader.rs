@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::batch::{Batch, Building, GroupOffsets, Membership};
 use super::context::{GroupChange, ReaderContext};
-use super::link::{Offsets, Place, merge};
+use super::link::{Lag, Offsets, Place, merge};
 use super::position::{ConsumerStatistics, Positions};
 use super::settings::ConsumerSettings;
 use super::{ConsumerEvent, Job, Shared, Task};
@@ -207,12 +207,13 @@ impl<'a> Reader<'a> {
                 self.building.advance(place, from, to);
             }
         }
-        let mut lag = statistics.lag(&self.positions);
-        for line in &mut lag {
+        let mut lines = statistics.lag(&self.positions);
+        for line in &mut lines {
             let place = (line.topic.clone(), line.partition);
             line.open = self.building.starts.get(&place).copied();
         }
-        self.shared.lock().lag = lag;
+        let is_whole = lines.len() == self.positions.len();
+        self.shared.link.learn(Lag { lines, is_whole });
     }
 
     fn on_error(&mut self, error: &KafkaError) {
@@ -267,6 +268,7 @@ impl<'a> Reader<'a> {
                 .or_default()
                 .set(*offset);
         }
+        self.shared.link.set_positions(goal);
         self.try_seek(goal).map_err(|error| {
             let why = format!("cannot set its position: {}", failure::describe(&error));
             self.settings.error(DataErrorKind::Unavailable, &why)

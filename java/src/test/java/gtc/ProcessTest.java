@@ -67,6 +67,8 @@ class ProcessTest {
     private String sample(String name, String... arguments) throws Exception {
         Ended ended = java(List.of(), name, arguments);
         assertEquals(0, ended.code(), "" + ended);
+        // Where its output is not what was expected, this says why.
+        System.err.print(ended.errors());
         return ended.output();
     }
 
