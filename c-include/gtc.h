@@ -1096,6 +1096,22 @@ enum gtc_status gtc_transaction_enlist_async(const struct gtc_transaction *trans
                                              void *context);
 
 /**
+ * As `gtc_transaction_enlist`, for a producer that takes the newest class that the cluster has by
+ * itself, as the Java client does from 4.0. One that builds on librdkafka does not.
+ */
+enum gtc_status gtc_transaction_enlist_newest(const struct gtc_transaction *transaction,
+                                              const char *participant,
+                                              const char *transactional_id,
+                                              struct gtc_own_branch **branch);
+
+/** As `gtc_transaction_enlist_newest`, and calls back. */
+enum gtc_status gtc_transaction_enlist_newest_async(const struct gtc_transaction *transaction,
+                                                    const char *participant,
+                                                    const char *transactional_id,
+                                                    gtc_own_branch_callback callback,
+                                                    void *context);
+
+/**
  * Commits on every participant, or on none. Waits for all deliveries, and for the last
  * acknowledgement. In doubt means that it may have committed: ask for the outcome before running it
  * again.

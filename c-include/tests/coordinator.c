@@ -267,6 +267,40 @@ static void a_branch_without_a_word_is_a_no(void) {
     free(topic);
 }
 
+/* Commits a record of an own producer beside one of a managed producer. */
+static void commit_own(gtc_coordinator *coordinator, rd_kafka_t *own, const char *topic) {
+    gtc_transaction *transaction = begin(coordinator);
+    gtc_own_branch *branch;
+    OK(gtc_transaction_enlist_newest(transaction, "eu", world_name(), &branch));
+    put(transaction, "us", topic, "value");
+    CHECK(!rd_kafka_begin_transaction(own));
+    OK(gtc_own_branch_sent(branch));
+    CHECK(!rd_kafka_producev(own, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_VALUE("value", 5),
+                             RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END));
+    CHECK(!rd_kafka_flush(own, PATIENCE_MS));
+    OK(gtc_own_branch_delivered(branch));
+    OK(gtc_transaction_commit(transaction));
+    gtc_own_branch_free(branch);
+    gtc_transaction_free(transaction);
+}
+
+/* By class v2 a commit takes the epoch of the producer on, which librdkafka does not expect. */
+static void the_newest_class_of_this_cluster_is_v2(void) {
+    char *topic = world_topic("");
+    gtc_coordinator *coordinator = world_open();
+    OK(gtc_coordinator_settle(coordinator, "eu", world_name()));
+    rd_kafka_t *own = world_producer("eu", world_name());
+    commit_own(coordinator, own, topic);
+    rd_kafka_error_t *error = rd_kafka_commit_transaction(own, PATIENCE_MS);
+    CHECK(error && rd_kafka_error_is_fatal(error));
+    rd_kafka_error_destroy(error);
+    gtc_coordinator_free(coordinator);
+    rd_kafka_destroy(own);
+    COMMITTED("eu", topic, "value ");
+    COMMITTED("us", topic, "value ");
+    free(topic);
+}
+
 static void check_findings(gtc_findings *findings) {
     bool reachable = false;
     for (size_t i = 0; i < findings->length; i++) {
@@ -309,6 +343,7 @@ const test coordinator_tests[] = {
     {"batches_travel_with_what_was_made_of_them", batches_travel_with_what_was_made_of_them},
     {"threads_share_a_coordinator", threads_share_a_coordinator},
     {"a_branch_without_a_word_is_a_no", a_branch_without_a_word_is_a_no},
+    {"the_newest_class_of_this_cluster_is_v2", the_newest_class_of_this_cluster_is_v2},
     {"checks_and_status", checks_and_status},
     {NULL, NULL},
 };

@@ -220,21 +220,23 @@ pub unsafe extern "C" fn gtc_transaction_send_offsets_of(
     })
 }
 
+/// Without a number of a class, it is the newest that the cluster has.
+///
 /// # Safety
 /// As in the [rules](crate#rules).
 unsafe fn enlist(
     transaction: *const gtc_transaction,
-    participant: *const c_char,
-    transactional_id: *const c_char,
-    version_class: u32,
+    (participant, transactional_id): (*const c_char, *const c_char),
+    version_class: Option<u32>,
 ) -> Answer<Pending<facade::OwnBranch>> {
-    let class = words::version_class(version_class)?;
+    let class = version_class.map(words::version_class).transpose()?;
     // SAFETY: as the caller promises.
     unsafe {
         let participant = text(participant, "participant")?;
         let name = text(transactional_id, "transactional_id")?;
-        ask(transaction, |facade| {
-            facade.enlist(participant, name, class)
+        ask(transaction, |facade| match class {
+            Some(class) => facade.enlist(participant, name, class),
+            None => facade.enlist_newest(participant, name),
         })
     }
 }
@@ -258,8 +260,9 @@ pub unsafe extern "C" fn gtc_transaction_enlist(
     enter(|| {
         // SAFETY: as the caller promises.
         let place = unsafe { pointer_place(branch, "branch") }?;
+        let producer = (participant, transactional_id);
         // SAFETY: as the caller promises.
-        let pending = unsafe { enlist(transaction, participant, transactional_id, version_class) };
+        let pending = unsafe { enlist(transaction, producer, Some(version_class)) };
         place.fill(hand_out(gtc_own_branch(pending?.wait()?)));
         Ok(())
     })
@@ -280,8 +283,52 @@ pub unsafe extern "C" fn gtc_transaction_enlist_async(
 ) -> gtc_status {
     enter(|| {
         let caller = Caller::new(callback, context)?;
+        let producer = (participant, transactional_id);
         // SAFETY: as the caller promises.
-        let pending = unsafe { enlist(transaction, participant, transactional_id, version_class) };
+        let pending = unsafe { enlist(transaction, producer, Some(version_class)) };
+        caller.after(pending?, handle(gtc_own_branch));
+        Ok(())
+    })
+}
+
+/// As `gtc_transaction_enlist`, for a producer that takes the newest class that the cluster has by
+/// itself, as the Java client does from 4.0. One that builds on librdkafka does not.
+///
+/// # Safety
+/// As in the [rules](crate#rules).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gtc_transaction_enlist_newest(
+    transaction: *const gtc_transaction,
+    participant: *const c_char,
+    transactional_id: *const c_char,
+    branch: *mut *mut gtc_own_branch,
+) -> gtc_status {
+    enter(|| {
+        // SAFETY: as the caller promises.
+        let place = unsafe { pointer_place(branch, "branch") }?;
+        // SAFETY: as the caller promises.
+        let pending = unsafe { enlist(transaction, (participant, transactional_id), None) };
+        place.fill(hand_out(gtc_own_branch(pending?.wait()?)));
+        Ok(())
+    })
+}
+
+/// As `gtc_transaction_enlist_newest`, and calls back.
+///
+/// # Safety
+/// As in the [rules](crate#rules).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gtc_transaction_enlist_newest_async(
+    transaction: *const gtc_transaction,
+    participant: *const c_char,
+    transactional_id: *const c_char,
+    callback: gtc_own_branch_callback,
+    context: *mut c_void,
+) -> gtc_status {
+    enter(|| {
+        let caller = Caller::new(callback, context)?;
+        // SAFETY: as the caller promises.
+        let pending = unsafe { enlist(transaction, (participant, transactional_id), None) };
         caller.after(pending?, handle(gtc_own_branch));
         Ok(())
     })
