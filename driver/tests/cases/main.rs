@@ -4,6 +4,7 @@
 mod batches;
 mod child;
 mod crashes;
+mod doubt;
 mod java;
 mod late_end_txn;
 mod logs;
