@@ -18,7 +18,7 @@ public final class GlobalTransaction implements AutoCloseable {
 
     private final Handle handle;
     private final String id;
-    private final List<OwnProducer<?, ?>> own = new ArrayList<>();
+    private final List<Enlisted> own = new ArrayList<>();
     /** Whether its end was asked for; {@link #own} is its lock. */
     private boolean ending;
 
@@ -286,8 +286,8 @@ public final class GlobalTransaction implements AutoCloseable {
         return use(it -> Native.commit(it, report == CommitReturn.DECIDED));
     }
 
-    private String commitWith(List<OwnProducer<?, ?>> producers, CommitReturn report) {
-        producers.forEach(OwnProducer::prepare);
+    private String commitWith(List<Enlisted> producers, CommitReturn report) {
+        producers.forEach(Enlisted::prepare);
         try {
             String committed = (String) Pending.awaitThrough(commitVerb(report));
             producers.forEach(producer -> producer.end(Decision.COMMIT));
@@ -297,7 +297,7 @@ public final class GlobalTransaction implements AutoCloseable {
             throw aborted;
         } finally {
             // Those whose end is not known.
-            producers.forEach(OwnProducer::discardUnlessEnded);
+            producers.forEach(Enlisted::discardUnlessEnded);
             handle.release();
         }
     }
@@ -327,8 +327,7 @@ public final class GlobalTransaction implements AutoCloseable {
         return ended(producers -> abortWithAsync(producers, reason));
     }
 
-    private CompletableFuture<Void> abortWithAsync(
-            List<OwnProducer<?, ?>> producers, String reason) {
+    private CompletableFuture<Void> abortWithAsync(List<Enlisted> producers, String reason) {
         if (!producers.isEmpty()) {
             return Blocking.call(
                     () -> {
@@ -340,13 +339,13 @@ public final class GlobalTransaction implements AutoCloseable {
                 .whenComplete((nothing, error) -> handle.release());
     }
 
-    private void abortWith(List<OwnProducer<?, ?>> producers, String reason) {
-        producers.forEach(OwnProducer::refuse);
+    private void abortWith(List<Enlisted> producers, String reason) {
+        producers.forEach(Enlisted::refuse);
         try {
             use(it -> Pending.awaitThrough(Native.abort(it, reason)));
             producers.forEach(producer -> producer.end(Decision.ABORT));
         } finally {
-            producers.forEach(OwnProducer::discardUnlessEnded);
+            producers.forEach(Enlisted::discardUnlessEnded);
             handle.release();
         }
     }
@@ -379,7 +378,7 @@ public final class GlobalTransaction implements AutoCloseable {
     }
 
     /** Begins the end, and tells which own producers take part. */
-    private List<OwnProducer<?, ?>> end() {
+    private List<Enlisted> end() {
         synchronized (own) {
             if (ending) {
                 throw over();
@@ -389,8 +388,7 @@ public final class GlobalTransaction implements AutoCloseable {
         }
     }
 
-    private <T> CompletableFuture<T> ended(
-            Function<List<OwnProducer<?, ?>>, CompletableFuture<T>> verb) {
+    private <T> CompletableFuture<T> ended(Function<List<Enlisted>, CompletableFuture<T>> verb) {
         try {
             return verb.apply(end());
         } catch (GtcException error) {

@@ -29,7 +29,7 @@ import org.apache.kafka.common.metrics.KafkaMetric;
  * @param <K> the type of keys
  * @param <V> the type of values
  */
-public final class OwnProducer<K, V> implements Producer<K, V> {
+public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> {
     private static final System.Logger LOGGER = System.getLogger("gtc");
 
     private final Producer<K, V> producer;
@@ -200,6 +200,7 @@ public final class OwnProducer<K, V> implements Producer<K, V> {
     }
 
     /** Takes no more records, and waits for the calls under way. */
+    @Override
     void refuse() {
         boolean interrupted = false;
         synchronized (gate) {
@@ -218,6 +219,7 @@ public final class OwnProducer<K, V> implements Producer<K, V> {
     }
 
     /** Before the vote: after a flush every delivery has been counted. */
+    @Override
     void prepare() {
         refuse();
         try {
@@ -232,6 +234,7 @@ public final class OwnProducer<K, V> implements Producer<K, V> {
     }
 
     /** After the outcome: the producer's own call, which is a repeat, lets it go on. */
+    @Override
     void end(Decision decision) {
         // The client would give up at once, and the producer would have to be discarded.
         boolean interrupted = Thread.interrupted();
@@ -262,6 +265,7 @@ public final class OwnProducer<K, V> implements Producer<K, V> {
      * Closes it where its end is not known, or where it must not go on. The time of zero keeps the
      * client from aborting its transaction, which may be promised to commit.
      */
+    @Override
     void discardUnlessEnded() {
         if (reuse == null) {
             reuse = Reuse.DISCARD;

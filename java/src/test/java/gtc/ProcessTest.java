@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -55,11 +57,22 @@ class ProcessTest {
     private Ended java(
             Map<String, String> environment, List<String> options, String name, String... arguments)
             throws Exception {
+        String path = System.getProperty("java.class.path");
+        return java(path, environment, options, name, arguments);
+    }
+
+    private Ended java(
+            String path,
+            Map<String, String> environment,
+            List<String> options,
+            String name,
+            String... arguments)
+            throws Exception {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
         command.addAll(options);
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), name));
+        command.addAll(List.of("-cp", path, name));
         command.addAll(List.of(arguments));
         return run(command, environment);
     }
@@ -103,6 +116,23 @@ class ProcessTest {
         String copied = sample("FanOut", file, "us", sums, "eu");
         assertEquals("3 records are on all clusters\n", copied);
         assertEquals(List.of("3", "3", "15"), world.committed("eu", sums));
+    }
+
+    /** An application without own producers need not have it. */
+    @Test
+    void kafkasClientIsForOwnProducersOnly() throws Exception {
+        String[] path = System.getProperty("java.class.path").split(File.pathSeparator);
+        String without =
+                Stream.of(path)
+                        .filter(entry -> !entry.contains("kafka-clients"))
+                        .collect(Collectors.joining(File.pathSeparator));
+        String topic = world.topic();
+        String file = world.configFile().toString();
+        for (String sample : List.of("Basic", "Abort")) {
+            Ended ended = java(without, Map.of(), List.of(), sample, file, "eu", "us", topic);
+            assertEquals(0, ended.code(), "" + ended);
+        }
+        assertEquals(List.of("an order"), world.committed("eu", topic));
     }
 
     /** The program gtc finishes what a Java process had decided when it was killed. */
