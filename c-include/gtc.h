@@ -109,8 +109,8 @@
 
 /**
  * Of a participant: `transaction.timeout.ms` of the slots: for how long a decided transaction
- * survives an outage. Default: the cluster's ceiling, at most 24 hours; 15 minutes where it does
- * not answer at open.
+ * survives an outage. Default: the cluster's ceiling, at most 24 hours; where it is not told at
+ * open, 15 minutes, or a lower ceiling that is told later.
  */
 #define GTC_PARTICIPANT_TRANSACTION_TIMEOUT_MS "transaction_timeout_ms"
 

@@ -48,7 +48,9 @@ mod vote;
 pub use action::{Action, Durability, Output, WaitReason, Writer};
 #[cfg(feature = "broken")]
 pub use broken::Broken;
-pub use config::{Backoff, Config, ConfigError, GivesWay, Limits, ParticipantConfig};
+pub use config::{
+    Backoff, Config, ConfigError, GivesWay, Limits, ParticipantConfig, validate_name,
+};
 pub use coordinator::{Coordinator, Counters, SlotCounts};
 pub use event::{
     AbortReason, BranchView, Event, ForeignBranch, HeuristicBranch, HeuristicKind, Outcome,

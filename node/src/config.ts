@@ -58,7 +58,7 @@ export interface ParticipantConfig {
   readonly kind?: string | undefined;
   /** How many transactions may write to it at once; each slot is a producer with its threads and connections. Default: 16. */
   readonly slots?: number | undefined;
-  /** `transaction.timeout.ms` of the slots: for how long a decided transaction survives an outage. Default: the cluster's ceiling, at most 24 hours; 15 minutes where it does not answer at open. */
+  /** `transaction.timeout.ms` of the slots: for how long a decided transaction survives an outage. Default: the cluster's ceiling, at most 24 hours; where it is not told at open, 15 minutes, or a lower ceiling that is told later. */
   readonly transaction_timeout_ms?: number | undefined;
   /** How long before the time-out of a branch a commit is no longer promised. Default: 10 seconds, or a third of a time-out below 30 seconds. */
   readonly margin_ms?: number | undefined;

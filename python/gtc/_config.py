@@ -83,7 +83,7 @@ class CoordinatorConfig(TypedDict, total=False):
 PARTICIPANT_KEYS: Mapping[str, str] = {
     "kind": "`kafka`.",
     "slots": "How many transactions may write to it at once; each slot is a producer with its threads and connections. Default: 16.",
-    "transaction_timeout_ms": "`transaction.timeout.ms` of the slots: for how long a decided transaction survives an outage. Default: the cluster's ceiling, at most 24 hours; 15 minutes where it does not answer at open.",
+    "transaction_timeout_ms": "`transaction.timeout.ms` of the slots: for how long a decided transaction survives an outage. Default: the cluster's ceiling, at most 24 hours; where it is not told at open, 15 minutes, or a lower ceiling that is told later.",
     "margin_ms": "How long before the time-out of a branch a commit is no longer promised. Default: 10 seconds, or a third of a time-out below 30 seconds.",
     "names_max": "How many slot names one start may make; the cluster keeps each for seven days. Default: 10000.",
 }

@@ -1,14 +1,22 @@
 //! The TOML form of the configuration.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
+use gtc_core::validate_name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::environment::{Lookup, substitute};
 use super::{Config, Limits, ParticipantConfig, nearest};
 use crate::error::{Error, ErrorKind};
-use crate::kafka::properties::Properties;
+use crate::kafka::properties::{self, Properties};
+
+/// The largest whole number that TOML has.
+const INTEGER_MAX: u64 = i64::MAX as u64;
+/// The largest count of slots and names.
+const COUNT_MAX: u64 = u32::MAX as u64;
+/// The largest time-out that a broker takes.
+const TIMEOUT_MAX_MS: u64 = i32::MAX as u64;
 
 /// What is being read; every error names its place in it.
 struct Source<'a> {
@@ -54,47 +62,92 @@ impl Source<'_> {
         })
     }
 
-    fn string(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Error> {
+    fn string(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Text, Error> {
         let text = value.get_ref().as_str().ok_or_else(|| {
             self.error(value.span(), format!("`{name}` is no string"))
                 .with_remedy("put the value in quotes")
         })?;
-        substitute(text, self.lookup).map_err(|problem| {
+        let substituted = substitute(text, self.lookup).map_err(|problem| {
             self.error(value.span(), format!("`{name}`: {problem}"))
                 .with_remedy("set the variable, or write `$${` for a plain `${`")
+        })?;
+        Ok(Text {
+            written: text.to_owned(),
+            value: substituted,
         })
+    }
+
+    /// What a variable stands for, where the value is written as one.
+    fn variable(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Option<String>, Error> {
+        match value.get_ref().as_str() {
+            Some(text) if text.contains("${") => Ok(Some(self.string(name, value)?.value)),
+            _ => Ok(None),
+        }
     }
 
     fn integer<T: TryFrom<u64>>(
         &self,
-        name: &str,
+        (name, range): (&str, RangeInclusive<u64>),
         value: &Spanned<DeValue<'_>>,
     ) -> Result<T, Error> {
-        value
-            .get_ref()
-            .as_integer()
-            .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
-            .and_then(|number| T::try_from(number).ok())
-            .ok_or_else(|| {
-                self.error(value.span(), format!("`{name}` is no number in its range"))
-                    .with_remedy("write a whole number that is not negative")
-            })
+        let number = match value.get_ref().as_integer() {
+            Some(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            None => {
+                let text = self.variable(name, value)?;
+                text.and_then(|text| text.parse().ok())
+            }
+        };
+        let number = number.filter(|number| range.contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            let problem = format!("`{name}` is no whole number from {least} to {most}");
+            self.error(value.span(), problem)
+                .with_remedy("write one of these, without quotes, or a variable that holds one")
+        })
     }
 
     fn boolean(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, Error> {
-        value
-            .get_ref()
-            .as_bool()
-            .ok_or_else(|| self.error(value.span(), format!("`{name}` is neither true nor false")))
+        if let Some(truth) = value.get_ref().as_bool() {
+            return Ok(truth);
+        }
+        match self.variable(name, value)?.as_deref() {
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            _ => {
+                let problem = format!("`{name}` is neither true nor false");
+                Err(self
+                    .error(value.span(), problem)
+                    .with_remedy("write one of the two, without quotes"))
+            }
+        }
     }
 
-    /// The value of a librdkafka property; numbers and booleans may stand without quotes.
-    fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Error> {
+    /// The value of a librdkafka property; numbers and booleans may stand without quotes. Not in the
+    /// place of a password: of `0_123` or `1e3` it would not be the signs that count.
+    fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Text, Error> {
         match value.get_ref() {
-            DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_owned()),
-            DeValue::Float(number) => Ok(number.as_str().to_owned()),
-            DeValue::Boolean(truth) => Ok(truth.to_string()),
+            _ if properties::is_secret(name) => self.string(name, value),
+            DeValue::Integer(number) if number.radix() == 10 => Ok(Text::plain(number.as_str())),
+            DeValue::Float(number) => Ok(Text::plain(number.as_str())),
+            DeValue::Boolean(truth) => Ok(Text::plain(&truth.to_string())),
             _ => self.string(name, value),
+        }
+    }
+}
+
+/// Text, and how the file has it. What stands for a variable may be a secret, so that an error
+/// shows it as it is written.
+struct Text {
+    value: String,
+    written: String,
+}
+
+impl Text {
+    fn plain(text: &str) -> Self {
+        Self {
+            value: text.to_owned(),
+            written: text.to_owned(),
         }
     }
 }
@@ -143,8 +196,8 @@ fn read_coordinator(
     let (mut id, mut log, mut adopt, mut limits) = (None, None, false, Limits::default());
     for (key, value) in table {
         match key.get_ref().as_ref() {
-            "id" => id = Some(source.string("id", value)?),
-            "log" => log = Some(source.string("log", value)?),
+            "id" => id = Some(read_id(source, value)?),
+            "log" => log = Some(source.string("log", value)?.value),
             "adopt" => adopt = source.boolean("adopt", value)?,
             "limits" => limits = read_limits(source, source.table("coordinator.limits", value)?)?,
             other => {
@@ -163,12 +216,28 @@ fn read_coordinator(
     Ok(Config::new(id, log).adopt(adopt).limits(limits))
 }
 
+fn read_id(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<String, Error> {
+    let Text { value: id, written } = source.string("id", value)?;
+    match validate_name("coordinator id", &id) {
+        Ok(()) => Ok(id),
+        Err(error) if id == written => Err(source.error(value.span(), error.to_string())),
+        Err(_) => {
+            let problem = format!("coordinator id {written:?}: the variable holds no id");
+            Err(source
+                .error(value.span(), problem)
+                .with_remedy("use 1 to 64 letters, digits, '-' and '_'"))
+        }
+    }
+}
+
 fn read_limits(source: &Source<'_>, table: &DeTable<'_>) -> Result<Limits, Error> {
     let mut limits = Limits::default();
     for (key, value) in table {
         let name = key.get_ref().as_ref();
         match limits.by_name(name) {
-            Some(limit) => *limit = source.integer(name, value)?,
+            Some((limit, least)) => {
+                *limit = source.integer((name, least..=INTEGER_MAX), value)?;
+            }
             None => {
                 let known: Vec<_> = Limits::TABLE.iter().map(|(name, ..)| *name).collect();
                 return Err(source.unknown(key.span(), name, &known));
@@ -204,19 +273,31 @@ fn read_participant(
     for (key, value) in table {
         match key.get_ref().as_ref() {
             "kind" => kind = Some(value),
-            "slots" => participant.slots = source.integer("slots", value)?,
-            "names_max" => participant.names_max = source.integer("names_max", value)?,
-            "margin_ms" => participant.margin_ms = Some(source.integer("margin_ms", value)?),
+            "slots" => {
+                participant.slots = source.integer(("slots", 1..=COUNT_MAX), value)?;
+            }
+            "names_max" => {
+                participant.names_max = source.integer(("names_max", 2..=COUNT_MAX), value)?;
+            }
+            "margin_ms" => {
+                let read = source.integer(("margin_ms", 0..=INTEGER_MAX), value)?;
+                participant.margin_ms = Some(read);
+            }
             "transaction_timeout_ms" => {
-                let name = "transaction_timeout_ms";
-                participant.transaction_timeout_ms = Some(source.integer(name, value)?);
+                let range = ("transaction_timeout_ms", 1..=TIMEOUT_MAX_MS);
+                participant.transaction_timeout_ms = Some(source.integer(range, value)?);
             }
             property => flatten(source, property, (key.span(), value), &mut places)?,
         }
     }
     check_kind(source, (name, &header), kind)?;
-    for place in &places {
-        participant = participant.property(&place.name, &place.value);
+    for Place { name, text, .. } in &places {
+        participant = participant.property(name, &text.value);
+        if text.value != text.written {
+            participant
+                .written
+                .insert(name.clone(), text.written.clone());
+        }
     }
     check_properties(source, (&participant, header), &places)?;
     Ok(participant)
@@ -225,10 +306,8 @@ fn read_participant(
 /// A property and where it stands.
 struct Place {
     name: String,
-    value: String,
+    text: Text,
     span: Range<usize>,
-    /// Something of the value came from the environment, so that no error may repeat it.
-    hidden: bool,
 }
 
 /// TOML reads `a.b = 1` as a table `a` with a key `b`; librdkafka wants the name `a.b` back.
@@ -239,15 +318,8 @@ fn flatten(
     places: &mut Vec<Place>,
 ) -> Result<(), Error> {
     let Some(table) = value.get_ref().as_table() else {
-        let written = value.get_ref().as_str();
-        let (name, value) = (name.to_owned(), source.scalar(name, value)?);
-        let hidden = written.is_some_and(|written| written != value);
-        places.push(Place {
-            name,
-            value,
-            span,
-            hidden,
-        });
+        let (name, text) = (name.to_owned(), source.scalar(name, value)?);
+        places.push(Place { name, text, span });
         return Ok(());
     };
     for (key, value) in table {
@@ -263,11 +335,12 @@ fn check_kind(
     kind: Option<&Spanned<DeValue<'_>>>,
 ) -> Result<(), Error> {
     match kind {
-        Some(value) if source.string("kind", value)? == "kafka" => Ok(()),
         Some(value) => {
-            // As it is written: what stands for a variable may be a secret.
-            let written = value.get_ref().as_str().unwrap_or_default();
-            let problem = format!("there is no kind `{written}` of participant");
+            let kind = source.string("kind", value)?;
+            if kind.value == "kafka" {
+                return Ok(());
+            }
+            let problem = format!("there is no kind `{}` of participant", kind.written);
             Err(source
                 .error(value.span(), problem)
                 .with_remedy("write kind = \"kafka\""))
@@ -294,13 +367,14 @@ fn check_properties(
     // librdkafka's names have dots or are single words: the rest is a slip of one of gtc's own.
     for Place { name, .. } in places {
         let own = name.contains('_') && name != "log_level";
-        if own || nearest(name, ParticipantConfig::KEYS.iter().copied()).is_some() {
+        let near = || nearest(name, ParticipantConfig::KEYS.iter().copied()).is_some();
+        // What librdkafka has is no slip, such as transactional.id, which gtc sets itself.
+        if own || !properties::is_known(name) && near() {
             return Err(source.unknown(span(name), name, ParticipantConfig::KEYS));
         }
     }
-    let hidden = places.iter().filter(|place| place.hidden);
-    let hidden = hidden.map(|place| place.name.clone()).collect();
-    Properties::parse_hiding(&participant.name, participant.revealed(), &hidden)
+    let written = participant.written.clone();
+    Properties::parse_written(&participant.name, participant.revealed(), written)
         .map(drop)
         .map_err(|error| {
             let place = source.error(span(error.property()), error.problem());

@@ -66,7 +66,8 @@ const PARTICIPANT: &[Row] = &[
         "transaction_timeout_ms",
         KeyType::Integer,
         Some(
-            "the cluster's ceiling, at most 24 hours; 15 minutes where it does not answer at open",
+            "the cluster's ceiling, at most 24 hours; where it is not told at open, 15 minutes, or a \
+             lower ceiling that is told later",
         ),
         "`transaction.timeout.ms` of the slots: for how long a decided transaction survives an \
          outage",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 macro_rules! limits {
-    ($($name:ident = $default:expr, $doc:literal;)*) => {
+    ($($name:ident = $default:expr, from $least:literal, $doc:literal;)*) => {
         /// Limits of one coordinator. All are finite; the unit stands last in each name.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
@@ -22,39 +22,45 @@ macro_rules! limits {
             pub const TABLE: &'static [(&'static str, u64, &'static str)] =
                 &[$((stringify!($name), $default, $doc),)*];
 
-            /// The limit of this name, to be set.
-            pub(super) fn by_name(&mut self, name: &str) -> Option<&mut u64> {
+            /// The limit of this name, to be set, and the least value that works.
+            pub(super) fn by_name(&mut self, name: &str) -> Option<(&mut u64, u64)> {
                 match name {
-                    $(stringify!($name) => Some(&mut self.$name),)*
+                    $(stringify!($name) => Some((&mut self.$name, $least)),)*
                     _ => None,
                 }
+            }
+
+            /// The first limit that is below its least value, with both.
+            pub(super) fn too_low(&self) -> Option<(&'static str, u64, u64)> {
+                let all = [$((stringify!($name), self.$name, $least),)*];
+                all.into_iter().find(|(_, value, least)| value < least)
             }
         }
     };
 }
 
 limits! {
-    transactions_max = 10_000, "Transactions that are not ended yet.";
-    branches_max = 32, "Branches of one transaction.";
-    key_bytes_max = 1024, "Bytes of an application's key.";
-    outcomes_max = 100_000, "Ended transactions whose outcome is kept.";
-    discarded_max = 10_000,
+    transactions_max = 10_000, from 1, "Transactions that are not ended yet.";
+    branches_max = 32, from 1, "Branches of one transaction.";
+    key_bytes_max = 1024, from 0, "Bytes of an application's key.";
+    outcomes_max = 100_000, from 0, "Ended transactions whose outcome is kept.";
+    discarded_max = 10_000, from 1,
         "Own producers to be discarded that are remembered; those that their clusters no longer know are dropped.";
-    enlist_timeout_ms = 30_000, "How long a caller waits for a slot.";
-    report_timeout_ms = 60_000,
+    enlist_timeout_ms = 30_000, from 0, "How long a caller waits for a slot.";
+    report_timeout_ms = 60_000, from 0,
         "How long after its decision a caller waits for the last acknowledgement.";
-    slot_idle_ms = 600_000, "How long a slot stays open unused.";
-    sweep_interval_ms = 60_000, "How often the open transactions of each cluster are listed.";
-    names_per_record = 16, "Slot names that one log record makes known.";
-    checkpoint_bytes = 32 * 1024 * 1024, "Bytes of records after which a checkpoint is written.";
-    retry_initial_ms = 20, "The first delay of a retry; it doubles up to the longest one.";
-    retry_max_ms = 5_000, "The longest delay of a retry.";
-    connect_timeout_ms = 10_000, "How long opening waits for the participants to answer.";
-    close_timeout_ms = 30_000, "How long closing waits for what is under way.";
-    watch_interval_ms = 2_000, "How often each participant is asked whether it answers.";
-    watch_timeout_ms = 3_000,
+    slot_idle_ms = 600_000, from 0, "How long a slot stays open unused.";
+    sweep_interval_ms = 60_000, from 1, "How often the open transactions of each cluster are listed.";
+    names_per_record = 16, from 1, "Slot names that one log record makes known.";
+    checkpoint_bytes = 32 * 1024 * 1024, from 1, "Bytes of records after which a checkpoint is written.";
+    retry_initial_ms = 20, from 1, "The first delay of a retry; it doubles up to the longest one.";
+    retry_max_ms = 5_000, from 0, "The longest delay of a retry.";
+    connect_timeout_ms = 10_000, from 0, "How long opening waits for the participants to answer.";
+    close_timeout_ms = 30_000, from 0, "How long closing waits for what is under way.";
+    watch_interval_ms = 2_000, from 1, "How often each participant is asked whether it answers.";
+    watch_timeout_ms = 3_000, from 1,
         "How long it may take to answer that before it counts as unavailable.";
-    own_delivery_timeout_ms = 30_000,
+    own_delivery_timeout_ms = 30_000, from 0,
         "How long a vote waits for the deliveries that an own producer still counts as open.";
 }
 
@@ -89,6 +95,20 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, ParticipantConfig};
+
+    #[test]
+    fn a_limit_at_its_least_value_is_one_that_the_core_takes() {
+        for (name, ..) in Limits::TABLE {
+            let mut limits = Limits::default();
+            let (limit, least) = limits.by_name(name).expect("it is in the table");
+            *limit = least;
+            assert_eq!(limits.too_low(), None);
+            let config = Config::new("c", "log").participant(ParticipantConfig::kafka("eu"));
+            let config = config.limits(limits);
+            assert!(config.validate().is_ok(), "{name} = {least}");
+        }
+    }
 
     #[test]
     fn defaults_are_those_of_the_core() {

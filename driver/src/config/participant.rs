@@ -10,7 +10,7 @@ use crate::kafka::properties::Properties;
 /// The longest time-out that is chosen by itself: a dead coordinator holds back read_committed
 /// readers for as long.
 const TIMEOUT_DEFAULT_MAX_MS: i64 = 24 * 60 * 60 * 1000;
-/// Taken where the cluster does not answer at open: the ceiling of an untouched broker.
+/// Taken where the cluster does not tell it at open: the ceiling of an untouched broker.
 const TIMEOUT_FALLBACK_MS: i64 = 15 * 60 * 1000;
 /// The margin is this long, or a third of a short time-out. Longer, and an own producer with the
 /// usual time-out of a minute could hardly ever be promised.
@@ -25,6 +25,8 @@ pub struct ParticipantConfig {
     pub(crate) transaction_timeout_ms: Option<i32>,
     pub(crate) margin_ms: Option<u64>,
     pub(crate) properties: BTreeMap<String, Secret>,
+    /// How the file has what came from the environment: the only form in which it may be shown.
+    pub(crate) written: BTreeMap<String, String>,
 }
 
 impl ParticipantConfig {
@@ -47,13 +49,16 @@ impl ParticipantConfig {
             transaction_timeout_ms: None,
             margin_ms: None,
             properties: BTreeMap::new(),
+            written: BTreeMap::new(),
         }
     }
 
     /// Sets a librdkafka property. Its value is never printed.
     #[must_use]
     pub fn property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.properties.insert(name.into(), Secret::new(value));
+        let name = name.into();
+        self.written.remove(&name);
+        self.properties.insert(name, Secret::new(value));
         self
     }
 
@@ -66,7 +71,7 @@ impl ParticipantConfig {
     }
 
     /// `transaction.timeout.ms` of its slots. Default: the cluster's ceiling, at most 24 hours;
-    /// 15 minutes where the cluster does not answer at open.
+    /// where it is not told at open, 15 minutes, or a lower ceiling that is told later.
     #[must_use]
     pub fn transaction_timeout_ms(mut self, timeout_ms: i32) -> Self {
         self.transaction_timeout_ms = Some(timeout_ms);

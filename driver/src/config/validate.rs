@@ -1,5 +1,6 @@
 //! What a configuration has to be before anything is opened: one set of rules for all commands.
 
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use gtc_core::{GivesWay, LogId};
@@ -20,6 +21,16 @@ impl Config {
             let problem = "the coordinator's `log` is empty";
             return Err(Error::new(ErrorKind::Config, OPERATION, problem)
                 .with_remedy("name a directory on a local file system"));
+        }
+        if self.log.as_os_str().as_bytes().contains(&0) {
+            let problem = "the coordinator's `log` holds a zero byte, which no path has";
+            return Err(Error::new(ErrorKind::Config, OPERATION, problem)
+                .with_remedy("name a directory on a local file system"));
+        }
+        if let Some((name, value, least)) = self.limits.too_low() {
+            let problem = format!("the limit {name} = {value} is too low");
+            return Err(Error::new(ErrorKind::Config, OPERATION, problem)
+                .with_remedy(format!("raise it to {least} or more")));
         }
         // No ceiling is known yet; what it leaves open is checked against the cluster's own.
         let participants = self.participants.iter();

@@ -331,7 +331,9 @@ impl Participant for KafkaParticipant {
 
 /// The checked properties of a participant.
 pub(crate) fn properties(config: &ParticipantConfig) -> Result<Properties, Error> {
-    Properties::parse(config.name(), config.revealed()).map_err(|error| {
+    let parsed =
+        Properties::parse_written(config.name(), config.revealed(), config.written.clone());
+    parsed.map_err(|error| {
         Error::new(ErrorKind::Config, "read properties", error.problem())
             .with_participant(config.name())
             .with_remedy(error.remedy())

@@ -3,7 +3,7 @@
 pub(crate) mod connection;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use rdkafka::ClientConfig;
@@ -28,6 +28,7 @@ const SUGGESTION_THRESHOLD: f64 = 0.85;
 pub struct Properties {
     participant: String,
     values: BTreeMap<String, String>,
+    written: BTreeMap<String, String>,
     connection: ConnectionSettings,
 }
 
@@ -41,22 +42,24 @@ impl Properties {
         participant: &str,
         values: BTreeMap<String, String>,
     ) -> Result<Self, PropertyError> {
-        Self::parse_hiding(participant, values, &BTreeSet::new())
+        Self::parse_written(participant, values, BTreeMap::new())
     }
 
-    /// [`Properties::parse`] where no error repeats the values of the properties in `hidden`
-    /// either: they came from the environment, where secrets are.
-    pub(crate) fn parse_hiding(
+    /// [`Properties::parse`] where no output repeats the values of the properties in `written`
+    /// either, as they came from the environment, where secrets are: at most, how they were
+    /// written.
+    pub(crate) fn parse_written(
         participant: &str,
         values: BTreeMap<String, String>,
-        hidden: &BTreeSet<String>,
+        written: BTreeMap<String, String>,
     ) -> Result<Self, PropertyError> {
         let check = Check {
             participant,
             values: &values,
-            hidden,
+            written: &written,
         };
         for name in values.keys() {
+            check.find_slip(name)?;
             check.classify(name)?;
             check.ask_librdkafka(name)?;
         }
@@ -64,6 +67,7 @@ impl Properties {
         Ok(Self {
             participant: participant.to_owned(),
             values,
+            written,
             connection,
         })
     }
@@ -101,14 +105,11 @@ impl Properties {
 impl fmt::Debug for Properties {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.values.iter().map(|(name, value)| {
-            (
-                name.as_str(),
-                if table::is_secret(name) {
-                    "(hidden)"
-                } else {
-                    value.as_str()
-                },
-            )
+            let shown = match table::is_secret(name) {
+                true => "(hidden)",
+                false => self.written.get(name).unwrap_or(value),
+            };
+            (name.as_str(), shown)
         });
         out.debug_struct("Properties")
             .field("participant", &self.participant)
@@ -117,21 +118,45 @@ impl fmt::Debug for Properties {
     }
 }
 
+/// Whether librdkafka has a property of this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    let mut config = ClientConfig::new();
+    // Whatever it says of the value, it says it of a name that it knows.
+    config.set(name, "1");
+    !matches!(
+        config.create_native_config(),
+        Err(KafkaError::ClientConfig(
+            RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN,
+            ..
+        ))
+    )
+}
+
+/// Whether a value must never be shown, and is text whatever it looks like.
+pub(crate) fn is_secret(name: &str) -> bool {
+    table::is_secret(name)
+}
+
 /// One pass over the properties of one participant.
 pub(crate) struct Check<'a> {
     participant: &'a str,
     values: &'a BTreeMap<String, String>,
-    hidden: &'a BTreeSet<String>,
+    written: &'a BTreeMap<String, String>,
 }
 
 impl Check<'_> {
     /// The value must not be repeated.
     fn is_secret(&self, name: &str) -> bool {
-        table::is_secret(name) || self.hidden.contains(name)
+        table::is_secret(name) || self.written.contains_key(name)
     }
 
     fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
+    }
+
+    /// The value as an error may show it, if it is no secret.
+    fn shown<'v>(&'v self, name: &str, value: &'v str) -> &'v str {
+        self.written.get(name).map_or(value, String::as_str)
     }
 
     fn error(&self, property: &str, problem: impl Into<String>, remedy: &str) -> PropertyError {
@@ -140,6 +165,15 @@ impl Check<'_> {
             property: property.to_owned(),
             problem: problem.into(),
             remedy: remedy.to_owned(),
+        }
+    }
+
+    /// A slip in a name is told before what its beginning forbids: `sasl.passwrd` is meant to be
+    /// `sasl.password`, and no mechanism that only one plane speaks.
+    fn find_slip(&self, name: &str) -> Result<(), PropertyError> {
+        match table::nearest(name, SUGGESTION_THRESHOLD) {
+            Some(_) if !is_known(name) => Err(self.unknown(name)),
+            _ => Ok(()),
         }
     }
 

@@ -71,7 +71,7 @@ impl ConsumerSettings {
     }
 
     pub(super) fn client_config(&self) -> Result<ClientConfig, DataError> {
-        self.refuse_other_protocols()?;
+        self.refuse_unusable()?;
         let mut config = self.properties.client_config();
         config
             .set("group.id", self.group.as_ref())
@@ -93,8 +93,8 @@ impl ConsumerSettings {
         Ok(config)
     }
 
-    /// With the others a partition is kept over a rebalance while its batches become stale.
-    fn refuse_other_protocols(&self) -> Result<(), DataError> {
+    /// With other protocols a partition is kept over a rebalance while its batches become stale.
+    fn refuse_unusable(&self) -> Result<(), DataError> {
         let refuse = |what: &str| {
             Err(DataError::new(
                 self.properties.participant(),
@@ -104,6 +104,9 @@ impl ConsumerSettings {
         };
         if self.topics.is_empty() {
             return refuse("a consumer needs topics to read");
+        }
+        if self.group.is_empty() {
+            return refuse("a consumer needs the name of a group, and this one is empty");
         }
         let strategy = self.properties.get("partition.assignment.strategy");
         if strategy.is_some_and(|strategy| strategy.contains("cooperative")) {
@@ -156,6 +159,14 @@ mod tests {
         assert_eq!(config.get("auto.offset.reset"), Some("error"));
         assert_eq!(config.get("group.instance.id"), Some("mirror-1"));
         config.create_native_config().expect("librdkafka takes it");
+    }
+
+    #[test]
+    fn a_group_without_a_name_is_refused() {
+        let mut settings = settings(&[]);
+        settings.group = "".into();
+        let error = settings.client_config().expect_err("refused");
+        assert!(error.to_string().contains("name of a group"), "{error}");
     }
 
     #[test]

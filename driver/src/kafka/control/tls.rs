@@ -52,44 +52,48 @@ pub(super) fn connector(settings: &TlsSettings) -> Result<TlsConnector, Failure>
 fn authorities(settings: &TlsSettings) -> Result<RootCertStore, Failure> {
     let certificates = match &settings.authorities {
         None => rustls_native_certs::load_native_certs().certs,
-        Some(PemSource::Path(path)) if Path::new(path).is_dir() => {
+        Some(PemSource::Path { path, .. }) if Path::new(path).is_dir() => {
             rustls_native_certs::load_certs_from_paths(None, Some(Path::new(path))).certs
         }
-        Some(source) => certificates("ssl.ca.location", source)?,
+        Some(source) => certificates("ssl.ca", source)?,
     };
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates);
     if added == 0 {
-        return Err(Failure::config(
-            "ssl.ca.location: no authority's certificate was found",
-        ));
+        let form = settings
+            .authorities
+            .as_ref()
+            .map_or("location", PemSource::form);
+        return Err(Failure::config(format!(
+            "ssl.ca.{form}: no authority's certificate was found"
+        )));
     }
     Ok(roots)
 }
 
 fn chain(source: &PemSource) -> Result<Vec<CertificateDer<'static>>, Failure> {
-    let chain = certificates("ssl.certificate.location", source)?;
+    let chain = certificates("ssl.certificate", source)?;
     if chain.is_empty() {
-        return Err(Failure::config(
-            "ssl.certificate.location: holds no certificate",
-        ));
+        return Err(Failure::config(format!(
+            "ssl.certificate.{}: holds no certificate",
+            source.form()
+        )));
     }
     Ok(chain)
 }
 
-fn certificates(
-    property: &str,
-    source: &PemSource,
-) -> Result<Vec<CertificateDer<'static>>, Failure> {
-    let text = text(property, source)?;
+/// The certificates of `prefix.pem` or `prefix.location`.
+fn certificates(prefix: &str, source: &PemSource) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let property = format!("{prefix}.{}", source.form());
+    let text = text(&property, source)?;
     CertificateDer::pem_slice_iter(text.as_bytes())
         .collect::<Result<_, _>>()
         .map_err(|_| Failure::config(format!("{property}: not in PEM form")))
 }
 
 fn private_key(source: &PemSource) -> Result<PrivateKeyDer<'static>, Failure> {
-    let property = "ssl.key.location";
-    let text = text(property, source)?;
+    let property = format!("ssl.key.{}", source.form());
+    let text = text(&property, source)?;
     if ENCRYPTED_MARKS.iter().any(|mark| text.contains(mark)) {
         return Err(Failure::config(format!(
             "{property}: the key is encrypted, which the control plane does not support; \
@@ -105,8 +109,8 @@ fn private_key(source: &PemSource) -> Result<PrivateKeyDer<'static>, Failure> {
 fn text(property: &str, source: &PemSource) -> Result<String, Failure> {
     match source {
         PemSource::Text(text) => Ok(text.reveal().to_owned()),
-        PemSource::Path(path) => std::fs::read_to_string(path)
-            .map_err(|error| Failure::config(format!("{property}: {path}: {error}"))),
+        PemSource::Path { path, shown } => std::fs::read_to_string(path)
+            .map_err(|error| Failure::config(format!("{property}: {shown}: {error}"))),
     }
 }
 
@@ -167,5 +171,59 @@ impl ServerCertVerifier for Lenient {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::kafka::properties::Properties;
+
+    /// What is said of these properties once they are read for a connection.
+    fn said_of(pairs: &[(&str, &str)], written: &[(&str, &str)]) -> String {
+        let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let owned = pairs.iter().map(|(name, value)| (*name, *value));
+            owned
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect()
+        };
+        let mut values = owned(pairs);
+        for (name, value) in [("bootstrap.servers", "a:1"), ("security.protocol", "ssl")] {
+            values.insert(name.to_owned(), value.to_owned());
+        }
+        let properties = Properties::parse_written("eu", values, owned(written)).expect("valid");
+        let tls = properties.connection().tls.as_ref().expect("it is ssl");
+        match connector(tls) {
+            Ok(_) => panic!("it cannot be used"),
+            Err(failure) => format!("{failure:?} {properties:?}"),
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_by_the_property_that_holds_it() {
+        let certificate = ("ssl.certificate.pem", "no certificate");
+        let key = ("ssl.key.pem", "no key");
+        let said = said_of(&[certificate, key], &[]);
+        assert!(said.contains("ssl.certificate.pem: holds no"), "{said}");
+        let said = said_of(&[("ssl.ca.pem", "nobody")], &[]);
+        assert!(said.contains("ssl.ca.pem: no authority's"), "{said}");
+        let said = said_of(&[("ssl.ca.location", "/nowhere/ca.pem")], &[]);
+        assert!(
+            said.contains("ssl.ca.location: /nowhere/ca.pem: "),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_path_from_the_environment_is_shown_as_it_is_written() {
+        let location = ("ssl.ca.location", "/planted-secret/ca.pem");
+        let said = said_of(&[location], &[("ssl.ca.location", "/${PLACE}/ca.pem")]);
+        assert!(
+            said.contains("ssl.ca.location: /${PLACE}/ca.pem: "),
+            "{said}"
+        );
+        assert!(!said.contains("planted"), "{said}");
     }
 }

@@ -82,10 +82,25 @@ impl fmt::Debug for Secret {
 /// Where PEM text comes from.
 #[derive(Clone, Debug)]
 pub(crate) enum PemSource {
-    /// A file, or for authorities also a directory.
-    Path(String),
+    /// A file, or for authorities also a directory; and how an error may show it.
+    Path {
+        /// The path itself.
+        path: String,
+        /// The path as it was written.
+        shown: String,
+    },
     /// The text itself, hidden because it may be a key.
     Text(Secret),
+}
+
+impl PemSource {
+    /// The last part of the property that it was given in.
+    pub(crate) fn form(&self) -> &'static str {
+        match self {
+            Self::Path { .. } => "location",
+            Self::Text(_) => "pem",
+        }
+    }
 }
 
 /// TLS of one participant.
@@ -332,35 +347,45 @@ fn tls(check: &Check<'_>) -> Result<TlsSettings, PropertyError> {
 
 /// `probe` is librdkafka's word for the authorities of the system.
 fn is_probe(source: &PemSource) -> bool {
-    matches!(source, PemSource::Path(path) if path == "probe")
+    matches!(source, PemSource::Path { path, .. } if path == "probe")
 }
 
 fn identity(check: &Check<'_>) -> Result<Option<(PemSource, PemSource)>, PropertyError> {
     match (pem(check, "ssl.certificate")?, pem(check, "ssl.key")?) {
         (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(check.error(
-            "ssl.key.location",
-            "missing beside a client certificate",
-            "set it to the PEM file of the certificate's key",
-        )),
-        (None, Some(_)) => Err(check.error(
-            "ssl.certificate.location",
-            "missing beside a client key",
-            "set it to the PEM file of the key's certificate",
-        )),
+        (Some(given), None) => Err(missing_beside(check, given.form(), ("certificate", "key"))),
+        (None, Some(given)) => Err(missing_beside(check, given.form(), ("key", "certificate"))),
     }
+}
+
+/// What is missing is asked for in the form in which the other was given.
+fn missing_beside(check: &Check<'_>, form: &str, (given, missing): (&str, &str)) -> PropertyError {
+    let remedy = match form {
+        "pem" => format!("set it to the PEM text of the {given}'s {missing}"),
+        _ => format!("set it to the PEM file of the {given}'s {missing}"),
+    };
+    check.error(
+        &format!("ssl.{missing}.{form}"),
+        format!("missing beside `ssl.{given}.{form}`"),
+        &remedy,
+    )
 }
 
 /// Reads `prefix.pem` or `prefix.location`. librdkafka would add the one to the other.
 fn pem(check: &Check<'_>, prefix: &str) -> Result<Option<PemSource>, PropertyError> {
-    let (text, path) = (format!("{prefix}.pem"), format!("{prefix}.location"));
-    match (check.get(&text), check.get(&path)) {
-        (Some(_), Some(_)) => {
-            Err(check.error(&text, format!("{path} is set too"), "remove one of them"))
-        }
+    let (text, location) = (format!("{prefix}.pem"), format!("{prefix}.location"));
+    match (check.get(&text), check.get(&location)) {
+        (Some(_), Some(_)) => Err(check.error(
+            &text,
+            format!("{location} is set too"),
+            "remove one of them",
+        )),
         (Some(text), None) => Ok(Some(PemSource::Text(Secret::new(text)))),
-        (None, Some(path)) => Ok(Some(PemSource::Path(path.to_owned()))),
+        (None, Some(path)) => Ok(Some(PemSource::Path {
+            path: path.to_owned(),
+            shown: check.shown(&location, path).to_owned(),
+        })),
         (None, None) => Ok(None),
     }
 }

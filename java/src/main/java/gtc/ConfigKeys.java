@@ -76,7 +76,7 @@ public final class ConfigKeys {
     /** How many transactions may write to it at once; each slot is a producer with its threads and connections. Default: 16. */
     public static final String PARTICIPANT_SLOTS = "slots";
 
-    /** {@code transaction.timeout.ms} of the slots: for how long a decided transaction survives an outage. Default: the cluster's ceiling, at most 24 hours; 15 minutes where it does not answer at open. */
+    /** {@code transaction.timeout.ms} of the slots: for how long a decided transaction survives an outage. Default: the cluster's ceiling, at most 24 hours; where it is not told at open, 15 minutes, or a lower ceiling that is told later. */
     public static final String PARTICIPANT_TRANSACTION_TIMEOUT_MS = "transaction_timeout_ms";
 
     /** How long before the time-out of a branch a commit is no longer promised. Default: 10 seconds, or a third of a time-out below 30 seconds. */
