@@ -19,7 +19,10 @@ use crate::request::Decision;
 )]
 pub enum AbortReason {
     /// The caller asked for it.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     Requested(String),
     /// A branch voted no.
     VotedNo {
@@ -36,7 +39,10 @@ pub enum AbortReason {
     /// It was not asked to commit within its own time-out.
     TimedOut,
     /// The log had no room for the decision; nothing was written.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     LogFull(String),
     /// A one-phase branch was found aborted by the broker.
     BrokerAborted {
@@ -96,6 +102,25 @@ pub enum HeuristicKind {
     Abandoned,
 }
 
+impl HeuristicKind {
+    /// The name in reports and errors.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Aborted => "heuristic abort",
+            Self::Committed => "heuristic commit",
+            Self::Hazard => "heuristic hazard",
+            Self::Abandoned => "abandoned by an operator",
+        }
+    }
+}
+
+impl fmt::Display for HeuristicKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// One heuristic branch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -122,7 +147,10 @@ pub enum Outcome {
     /// Every branch aborted.
     Aborted(AbortReason),
     /// It may have committed; the log or the clusters will tell. Never reported as aborted.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     InDoubt(String),
     /// Some branches ended otherwise than decided.
     Mixed {
@@ -186,16 +214,36 @@ pub enum Reuse {
 )]
 pub enum StopReason {
     /// An append failed or was not answered (R11).
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     LogFailed(String),
     /// Another owner took the log over (R10).
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     LogFenced(String),
     /// The clusters know more than the log: it is an old copy, or was restored (R13).
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     StaleLog(String),
     /// It was closed.
     Closed,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LogFailed(why) => write!(f, "its log failed: {why}"),
+            Self::LogFenced(why) => write!(f, "another owner took its log over: {why}"),
+            Self::StaleLog(why) => write!(f, "its log is stale: {why}"),
+            Self::Closed => f.write_str("it was closed"),
+        }
+    }
 }
 
 /// The state of a participant.
@@ -212,10 +260,16 @@ pub enum ParticipantStatus {
     /// All preconditions proved: it takes branches.
     Verified,
     /// It cannot be used now, and why; it is tried again.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     Unavailable(String),
     /// It is stopped until the coordinator restarts, and why (R7, R17, a failure of its driver).
-    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(serialize_with = "crate::serial::detail::serialize")
+    )]
     Stopped(String),
 }
 
@@ -357,7 +411,7 @@ pub struct TransactionView {
     /// The application's key.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "key_hex", serialize_with = "crate::serial::hex")
+        serde(rename = "key_hex", serialize_with = "crate::serial::hex::serialize")
     )]
     pub key: Option<Vec<u8>>,
     /// Its state.

@@ -306,3 +306,61 @@ fn a_mixed_outcome_is_forgotten_once_its_completion_is_durable() {
     assert!(ideal.log.iter().any(forgotten));
     assert!(coordinator.list().is_empty());
 }
+
+/// What has ended is named with how it ended, so that the operator knows what is left to do.
+#[test]
+fn what_has_ended_is_not_resolved_and_its_state_is_named() {
+    let now = Now {
+        monotonic: Time::from_micros(1),
+        unix_ms: 1,
+    };
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), now).expect("valid");
+    let mut ideal = Ideal::default();
+    ideal.drain(&mut coordinator, now);
+    let commit = |transaction| Request::Commit {
+        transaction,
+        report: CommitReturn::Acknowledged,
+    };
+    let resolve = |transaction, decision| Request::Resolve {
+        transaction,
+        decision,
+    };
+    let committed = begin_on_both(&mut coordinator, &mut ideal, now);
+    coordinator
+        .handle_request(commit(committed), now)
+        .expect("accepted");
+    ideal.drain(&mut coordinator, now);
+
+    let mixed = begin_on_both(&mut coordinator, &mut ideal, now);
+    ideal.down = Some(ParticipantId(1));
+    coordinator
+        .handle_request(commit(mixed), now)
+        .expect("accepted");
+    ideal.drain(&mut coordinator, now);
+    coordinator
+        .handle_request(resolve(mixed, Decision::Abort), now)
+        .expect("accepted");
+    ideal.held = Some(Vec::new());
+    ideal.drain(&mut coordinator, now);
+    let told = |coordinator: &mut Coordinator, id, part: &str| {
+        let refused = coordinator.handle_request(resolve(id, Decision::Commit), now);
+        let Err(Refusal::InvalidState(why)) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(why.contains(part), "{why}");
+    };
+    told(&mut coordinator, mixed, "forget it");
+    for completion in ideal.held.take().into_iter().flatten() {
+        coordinator.handle_response(completion, Response::Appended, now);
+    }
+    ideal.drain(&mut coordinator, now);
+    told(&mut coordinator, mixed, "(mixed)");
+    told(&mut coordinator, committed, "has committed");
+
+    let unknown = TransactionId {
+        sequence: 99,
+        ..mixed
+    };
+    let refused = coordinator.handle_request(resolve(unknown, Decision::Commit), now);
+    assert_eq!(refused, Err(Refusal::UnknownTransaction(unknown)));
+}

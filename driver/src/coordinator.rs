@@ -368,10 +368,7 @@ impl Shared {
             incarnation: core.incarnation().0,
             process: std::process::id(),
             recovered: standing.recovered,
-            stopped: standing
-                .stopped
-                .as_ref()
-                .map(|reason| format!("{reason:?}")),
+            stopped: standing.stopped.as_ref().map(ToString::to_string),
             participants: (0_u16..)
                 .zip(participants)
                 .map(|(index, (name, _))| participant_info(core, ParticipantId(index), name))

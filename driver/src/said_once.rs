@@ -23,9 +23,22 @@ const ID: TransactionId = TransactionId {
 /// Long enough that two parts of a message are not alike by chance.
 const FRAGMENT_CHARS_MIN: usize = 12;
 
-/// Fails where a message repeats itself.
+/// What Rust's own output of a value looks like: `Mixed {`, `Some(`, `StaleLog("`.
+fn shows_rust(text: &str) -> bool {
+    let opens = |at: usize| {
+        let word = text[..at].trim_end_matches(' ');
+        let word = word.rsplit(|sign: char| !sign.is_alphanumeric()).next();
+        let is_type = word.is_some_and(|word| word.starts_with(|sign: char| sign.is_uppercase()));
+        let close = !text[..at].ends_with(' ');
+        is_type && (close || text[at..].starts_with('{'))
+    };
+    text.match_indices(['(', '{']).any(|(at, _)| opens(at))
+}
+
+/// Fails where a message repeats itself, or shows a value as Rust writes it.
 #[track_caller]
 pub(crate) fn assert_said_once(text: &str) {
+    assert!(!shows_rust(text), "a value as Rust writes it: {text}");
     let count = |part: &str| text.matches(part).count();
     let remedies = text.to_lowercase().matches("remedy:").count();
     assert!(remedies <= 1, "two remedies: {text}");
@@ -89,6 +102,25 @@ fn reasons_to_stop() {
         StopReason::Closed,
     ] {
         assert_error(verdict::stopped("begin", &reason));
+        assert_said_once(&format!("the coordinator stopped, as {reason}"));
+    }
+}
+
+#[test]
+fn a_value_as_rust_writes_it_is_found() {
+    for text in [
+        "reason=StaleLog(\"a\")",
+        "it is Mixed { decision: Commit }",
+        "Some(3)",
+    ] {
+        assert!(shows_rust(text), "{text}");
+    }
+    for text in [
+        "answered INVALID (47)",
+        "`eu` heuristic abort (CompleteAbort)",
+        "$${HOME}",
+    ] {
+        assert!(!shows_rust(text), "{text}");
     }
 }
 

@@ -1,9 +1,12 @@
 //! What the core answered, as the caller's result.
 
-use gtc_core::{AbortReason, Outcome, Refusal, StopReason, TransactionId};
+use gtc_core::{
+    AbortReason, Decision, HeuristicBranch, Outcome, Refusal, StopReason, TransactionId,
+};
 
 use crate::error::{Error, ErrorKind, Retry};
 use crate::kafka::error::NEVER_ACCEPTED_REMEDY;
+use crate::views::decision_name;
 
 /// The error of a refused request.
 pub(crate) fn refused(operation: &'static str, refusal: Refusal) -> Error {
@@ -69,8 +72,9 @@ pub(crate) fn stopped(operation: &'static str, reason: &StopReason) -> Error {
         ),
         StopReason::StaleLog(why) => (
             ErrorKind::Log,
-            format!("the clusters know more than the log: {why}"),
-            "start from the log that was last in use, never from a copy or a backup",
+            format!("the log is stale: {why}"),
+            "start from the log that was last in use; where it is lost, docs/operations.md has the \
+             way out",
         ),
         StopReason::Closed => (
             ErrorKind::Closed,
@@ -149,17 +153,7 @@ fn unfinished(operation: &'static str, id: TransactionId, outcome: &Outcome) -> 
             decision,
             heuristic,
         } => {
-            let branches: Vec<_> = heuristic
-                .iter()
-                .map(|branch| {
-                    let (name, detail) = (&branch.participant, &branch.detail);
-                    format!("`{name}` {:?} ({detail})", branch.kind)
-                })
-                .collect();
-            let problem = format!(
-                "decided {decision:?}, and ended otherwise: {}",
-                branches.join(", ")
-            );
+            let problem = mixed(*decision, heuristic);
             Error::new(ErrorKind::Heuristic, operation, problem)
                 .with_transaction(id)
                 .with_remedy("repair the data by hand, then forget the transaction")
@@ -168,6 +162,19 @@ fn unfinished(operation: &'static str, id: TransactionId, outcome: &Outcome) -> 
             Error::new(ErrorKind::Internal, operation, format!("{other:?}")).with_transaction(id)
         }
     }
+}
+
+/// How a transaction ended that did not end as decided.
+pub(crate) fn mixed(decision: Decision, heuristic: &[HeuristicBranch]) -> String {
+    let branches = heuristic.iter().map(|branch| {
+        let (name, detail) = (&branch.participant, &branch.detail);
+        format!("`{name}` {} ({detail})", branch.kind)
+    });
+    format!(
+        "decided {}, and ended otherwise: {}",
+        decision_name(decision),
+        branches.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// It may have committed.
@@ -183,7 +190,7 @@ pub(crate) fn in_doubt(
 
 #[cfg(test)]
 mod tests {
-    use gtc_core::{Decision, HeuristicBranch, HeuristicKind, Incarnation};
+    use gtc_core::{HeuristicKind, Incarnation};
 
     use super::*;
 

@@ -159,10 +159,7 @@ async fn act(
     owner.await_recovery().await;
     let before = source::describe(config, id).await?;
     // Nothing is known of it, or nothing is left to do.
-    if before
-        .as_ref()
-        .is_none_or(|transaction| transaction.state == "ended")
-    {
+    if before.as_ref().is_none_or(is_settled) {
         return Ok(before);
     }
     ask_owner(config, &request).await?;
@@ -170,9 +167,7 @@ async fn act(
     let mut last = None;
     loop {
         let now = source::describe(config, id).await?;
-        let is_settled = now
-            .as_ref()
-            .is_none_or(|now| matches!(now.state.as_str(), "ended" | "mixed"));
+        let is_settled = now.as_ref().is_none_or(is_settled);
         // Seen twice: what ended otherwise than decided shows once its record is durable.
         if (is_settled && now == last) || Instant::now() >= deadline {
             return Ok(now);
@@ -180,6 +175,10 @@ async fn act(
         last = now;
         sleep(LOOK_INTERVAL).await;
     }
+}
+
+fn is_settled(transaction: &TransactionInfo) -> bool {
+    matches!(transaction.state.as_str(), "ended" | "mixed")
 }
 
 fn report(
@@ -200,6 +199,15 @@ fn report(
         return Err(Failure::with(
             Exit::Otherwise,
             format!("{id} had ended by {ended} before: nothing was changed"),
+        ));
+    }
+    if transaction.state == "mixed" {
+        return Err(Failure::with(
+            Exit::NeedsHand,
+            format!(
+                "{id} ended otherwise than decided (mixed), and nothing is left to resolve: repair \
+                 the data by hand, then `gtc forget {id}`"
+            ),
         ));
     }
     Ok(exit)

@@ -282,7 +282,7 @@ impl Coordinator {
         self.pending.clear();
         self.timers = crate::timers::Timers::default();
         let why =
-            alloc::format!("the coordinator stopped ({reason:?}); the next start resolves it");
+            alloc::format!("the coordinator stopped, as {reason}; the next start resolves it");
         let open: Vec<TransactionId> = self.transactions.keys().copied().collect();
         for id in open {
             let told = match self.transactions.get(&id).map(|t| &t.state) {

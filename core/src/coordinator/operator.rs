@@ -25,10 +25,9 @@ impl Coordinator {
         decision: Decision,
         now: Now,
     ) -> Result<Accepted, Refusal> {
-        let transaction = self
-            .transactions
-            .get(&id)
-            .ok_or(Refusal::UnknownTransaction(id))?;
+        let Some(transaction) = self.transactions.get(&id) else {
+            return Err(self.nothing_to_resolve(id));
+        };
         let decided = match &transaction.state {
             State::Active(_) | State::Preparing(_) if decision == Decision::Abort => {
                 let reason = AbortReason::Requested("by an operator".to_string());
@@ -36,6 +35,7 @@ impl Coordinator {
                 return Ok(Accepted::Pending);
             }
             State::Completing(completing) => completing.decision,
+            State::Recording(_) => return Err(self.nothing_to_resolve(id)),
             state => {
                 return Err(Refusal::InvalidState(format!(
                     "{id} is {}: there is nothing to resolve",
@@ -56,6 +56,21 @@ impl Coordinator {
             self.abandon(id, now);
         }
         Ok(Accepted::Pending)
+    }
+
+    /// Nobody works on it any more: how it ended, where that is known.
+    fn nothing_to_resolve(&self, id: TransactionId) -> Refusal {
+        Refusal::InvalidState(match self.outcome(id) {
+            KnownOutcome::Mixed => format!(
+                "{id} ended otherwise than decided (mixed), and nothing is left to resolve: repair the \
+                 data by hand, then forget it"
+            ),
+            KnownOutcome::Committed => format!("{id} has committed: there is nothing to resolve"),
+            KnownOutcome::Aborted => format!("{id} has aborted: there is nothing to resolve"),
+            KnownOutcome::Undecided | KnownOutcome::InDoubt | KnownOutcome::Unknown => {
+                return Refusal::UnknownTransaction(id);
+            }
+        })
     }
 
     /// One-phase in doubt: the operator knows better than anybody how it ended.

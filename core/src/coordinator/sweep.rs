@@ -14,13 +14,34 @@ use crate::action::{Action, Durability};
 use crate::broken::Broken;
 use crate::event::{Event, ForeignBranch, ParticipantStatus, StopReason};
 use crate::evidence::{EndAnswer, ListedTransaction, Listing};
-use crate::identity::{ParticipantId, SlotName};
+use crate::identity::{LogId, ParticipantId, SlotName};
+use crate::ledger::Ledger;
 use crate::record::Record;
 use crate::time::Now;
 use crate::timers::Timer;
 
 /// A broker forgets an unused transactional.id after `transactional.id.expiration.ms`, 7 days by default.
 const NAMES_KEPT_MS: u64 = 8 * 24 * 3600 * 1000;
+
+impl Ledger {
+    /// Why these records are not the newest ones of their log, by a look at a cluster before anything is
+    /// started from them: a name that they do not know (R13). A start finds the same, and has written by then.
+    #[must_use]
+    pub fn stale(&self, (coordinator, log_id): (&str, LogId), listing: &Listing) -> Option<String> {
+        listing.transactions.iter().find_map(|listed| {
+            let name = SlotName::parse(coordinator, &listed.transactional_id)?;
+            let known = self.knows(&name.participant, name.incarnation, name.number);
+            (name.log_id == log_id && !known).then(|| never_made(&listed.transactional_id))
+        })
+    }
+}
+
+fn never_made(transactional_id: &str) -> String {
+    format!(
+        "a cluster lists {transactional_id}, which this log never made: it is an old copy, or was \
+         restored from a backup"
+    )
+}
 
 impl Coordinator {
     pub(super) fn listed(&mut self, p: ParticipantId, listing: &Listing, now: Now) {
@@ -83,13 +104,7 @@ impl Coordinator {
             let name = SlotName::parse(&self.config.coordinator, &listed.transactional_id)?;
             let ours = name.log_id == self.config.log_id;
             let known = self.made(&name) || self.rules.lack(Broken::R13Stale);
-            (ours && !known).then(|| {
-                format!(
-                    "a cluster lists {}, which this log never made: the log is an old copy or was \
-                     restored from a backup; see docs/operations.md for the way out",
-                    listed.transactional_id
-                )
-            })
+            (ours && !known).then(|| never_made(&listed.transactional_id))
         })
     }
 
@@ -199,15 +214,12 @@ impl Coordinator {
         let open = self.ledger.open.values().filter(|entry| !entry.completed);
         let recorded = open.flat_map(|entry| entry.unfinished());
         let spared = !self.rules.lack(Broken::R8Protect);
-        let found = slots
+        slots
             .map(|slot| slot.name.clone())
             .chain(unfinished.filter_map(|branch| branch.transactional_id.clone()))
             .chain(recorded.map(|branch| branch.identity.transactional_id.clone()))
-            .filter(|_| spared);
-        // To collect them would sort them first, by code that is as large as all of this file.
-        let mut names = BTreeSet::new();
-        names.extend(found);
-        names
+            .filter(|_| spared)
+            .collect()
     }
 
     fn note_foreign(&mut self, p: ParticipantId, listing: &Listing) {
@@ -245,12 +257,10 @@ impl Coordinator {
         let parsed = listing.transactions.iter();
         let parsed =
             parsed.filter_map(|t| SlotName::parse(&self.config.coordinator, &t.transactional_id));
-        let mut listed = BTreeSet::new();
-        listed.extend(
-            parsed
-                .filter(|name| *name.participant == *participant)
-                .map(|name| name.incarnation),
-        );
+        let listed: BTreeSet<_> = parsed
+            .filter(|name| *name.participant == *participant)
+            .map(|name| name.incarnation)
+            .collect();
         let gone: Vec<_> = self
             .ledger
             .names

@@ -502,6 +502,33 @@ fn a_name_of_its_own_incarnation_refuses_every_start() {
     }
 }
 
+/// By the same rule before a start, from the records alone.
+#[test]
+fn records_that_do_not_know_a_name_of_their_log_are_stale() {
+    let coordinator = verified();
+    let known = coordinator.slot_name(EU, 0);
+    let ledger = replay(&coordinator);
+    let orders = ("orders", LogId(1));
+    let listing = |id: &str| Listing {
+        transactions: vec![ListedTransaction {
+            transactional_id: id.into(),
+            producer_id: 1,
+            state: BrokerState::Empty,
+        }],
+        complete: true,
+        detail: None,
+    };
+    assert_eq!(ledger.stale(orders, &listing(&known)), None);
+    let later = known.replace(".1.eu.", ".2.eu.");
+    let why = ledger
+        .stale(orders, &listing(&later))
+        .expect("a later start made it");
+    assert!(why.contains(&later), "{why}");
+    // Of another log, or of another coordinator, these records say nothing.
+    assert_eq!(ledger.stale(("orders", LogId(2)), &listing(&later)), None);
+    assert_eq!(ledger.stale(("bills", LogId(1)), &listing(&later)), None);
+}
+
 /// Why a start stops on a cluster that lists a name; it initialises nothing.
 fn start_among(coordinator: &mut Coordinator, listed: &str) -> Option<StopReason> {
     let mut stopped = None;

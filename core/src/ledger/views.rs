@@ -3,7 +3,7 @@
 use alloc::string::ToString;
 
 use super::{BranchKey, HeuristicEntry, OpenEntry};
-use crate::event::{BranchView, HeuristicKind, TransactionView};
+use crate::event::{BranchView, TransactionView};
 use crate::identity::TransactionId;
 use crate::record::DecidedBranch;
 
@@ -66,12 +66,7 @@ fn heuristic_view(key: &BranchKey, entry: &HeuristicEntry) -> BranchView {
     BranchView {
         participant: key.0.to_string(),
         transactional_id: Some(key.1.clone()),
-        state: match entry.kind {
-            HeuristicKind::Aborted => "heuristic abort",
-            HeuristicKind::Committed => "heuristic commit",
-            HeuristicKind::Hazard => "heuristic hazard",
-            HeuristicKind::Abandoned => "abandoned by an operator",
-        },
+        state: entry.kind.as_str(),
         detail: Some(entry.detail.to_string()),
     }
 }

@@ -16,6 +16,7 @@ use gtc_core::{
 };
 
 use crate::metrics as table;
+use crate::verdict;
 
 /// One event of a transaction.
 pub(crate) fn phase(name: &'static str, txn: TransactionId) {
@@ -189,7 +190,7 @@ impl Trace {
                  operator resolves it"
             ),
             Event::Stopped(reason) => {
-                tracing::error!(target: "gtc", ?reason, "the coordinator stopped");
+                tracing::error!(target: "gtc", %reason, "the coordinator stopped");
             }
             _ => {}
         }
@@ -215,9 +216,14 @@ impl Trace {
                 tracing::warn!(target: "gtc", parent: None, phase = "in-doubt", txn = %txn, why);
                 ::metrics::counter!(table::IN_DOUBT).increment(1);
             }
-            _ => {
-                tracing::error!(target: "gtc", parent: None, phase = "mixed", txn = %txn, ?outcome)
+            Outcome::Mixed {
+                decision,
+                heuristic,
+            } => {
+                let outcome = verdict::mixed(*decision, heuristic);
+                tracing::error!(target: "gtc", parent: None, phase = "mixed", txn = %txn, outcome);
             }
+            _ => {}
         }
     }
 }
@@ -306,7 +312,7 @@ fn heuristic(txn: TransactionId, branch: &gtc_core::HeuristicBranch) {
         target: "gtc",
         txn = %txn,
         participant = branch.participant,
-        kind = ?branch.kind,
+        kind = %branch.kind,
         detail = branch.detail,
         "a branch ended otherwise than decided"
     );

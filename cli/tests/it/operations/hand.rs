@@ -135,6 +135,14 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
     );
     let refused = place.run(&format!("{command} --until-end")).expect(3);
     assert!(refused.stderr.contains(&id), "{}", refused.stderr);
+    // There is nothing left to resolve, and what is left to do is said.
+    for decision in ["--commit", "--abort"] {
+        let told = place.run(&format!("resolve {id} {decision}")).expect(3);
+        for part in ["(mixed)", &format!("`gtc forget {id}`")] {
+            assert!(told.stderr.contains(part), "no {part} in {}", told.stderr);
+        }
+        assert!(told.stdout.contains("mixed"), "{}", told.stdout);
+    }
     place.run(&format!("forget {id}")).expect(0);
     place.run("list").expect(0);
     place.run(&format!("{command} --until-end")).expect(0);
