@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+mod adoption;
 pub mod check;
 mod close;
 pub mod config;

@@ -7,6 +7,7 @@ use gtc_core::{ConnectReport, LogId, ParticipantStatus, Record};
 use tokio::time::{Instant, timeout_at};
 
 use crate::admin;
+use crate::adoption;
 use crate::close::close;
 use crate::config::{Config, ParticipantConfig};
 use crate::coordinator::Shared;
@@ -38,6 +39,9 @@ pub(crate) async fn open(config: Config) -> Result<Arc<Shared>, Error> {
         })
     });
     let members = members.collect::<Result<Vec<_>, Error>>()?;
+    if config.adopt {
+        adoption::refuse_stale(&config, &members).await?;
+    }
     let (log, replay) = open_log(&config).await?;
     let directory = config.log.clone();
     let shared = start(config, (Arc::new(log), replay), members).await?;

@@ -1,6 +1,6 @@
 //! The file log on a real disk, with real processes: the lock, kills, modes and readers.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -188,12 +188,22 @@ fn directory_and_files_are_private() {
     let (log, _) = FileLog::open(options(&scratch.log())).unwrap();
     append(&log, b"entry").wait().unwrap();
     assert_eq!(mode(&scratch.log()), 0o700);
-    let files: Vec<PathBuf> = fs::read_dir(scratch.log())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    assert_eq!(files.len(), 3, "{files:?}");
-    for file in files {
+    let files = || -> Vec<PathBuf> {
+        let entries = fs::read_dir(scratch.log()).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    assert_eq!(files().len(), 3, "{:?}", files());
+    for file in files() {
+        assert_eq!(mode(&file), 0o600, "{file:?}");
+    }
+    // Opened by a hand, or by a copy: the next start closes them again.
+    drop(log);
+    for file in files() {
+        fs::set_permissions(file, Permissions::from_mode(0o666)).unwrap();
+    }
+    let (_log, replay) = FileLog::open(options(&scratch.log())).unwrap();
+    assert_eq!(replay.entries.len(), 1);
+    for file in files() {
         assert_eq!(mode(&file), 0o600, "{file:?}");
     }
 }

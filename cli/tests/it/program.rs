@@ -95,6 +95,20 @@ impl Place {
         self.rewrite("log = \"log\"", "log = \"moved\"");
     }
 
+    /// Lets everybody write the moved log's files; returns the path of one.
+    pub fn open_log_to_others(&self) -> String {
+        use std::os::unix::fs::PermissionsExt;
+        let mut opened = String::new();
+        for entry in fs::read_dir(self.dir.join("moved")).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o666)).unwrap();
+                opened = entry.path().display().to_string();
+            }
+        }
+        opened
+    }
+
     /// Takes the log away, as a dead disk does.
     pub fn lose_log(&self) {
         fs::rename(self.dir.join("log"), self.dir.join("lost")).unwrap();

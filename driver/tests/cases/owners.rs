@@ -113,15 +113,34 @@ async fn a_copied_log_is_refused() -> Result {
 
     // Adopted, it shows by the names of a later start, which the copy cannot know, however often a supervisor starts it.
     work(&setup).await?;
+    let read = |log: &Path| -> Result<Vec<(String, Vec<u8>)>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(log)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // Who looked last.
+            if name != "owner" {
+                files.push((name, std::fs::read(entry.path())?));
+            }
+        }
+        files.sort();
+        Ok(files)
+    };
+    let untouched = read(&copy)?;
     for _ in 0..6 {
         let error = Coordinator::open(config(&copy, true)?).await;
         let error = error.expect_err("the original went on");
         assert_eq!(error.kind(), ErrorKind::Log, "{error}");
         assert!(
-            error.problem().contains("know more than the log"),
+            error.problem().contains("which this log never made"),
             "{error}"
         );
+        // Nothing of the refused adoption is left: without it the copy is still where it was not made.
+        let error = Coordinator::open(config(&copy, false)?).await;
+        let error = error.expect_err("it lies elsewhere");
+        assert!(error.to_string().contains("another directory"), "{error}");
     }
+    assert_eq!(read(&copy)?, untouched, "a refused adoption writes nothing");
     // The original is none the worse.
     work(&setup).await
 }

@@ -25,6 +25,13 @@ fn a_moved_log_is_taken_over_only_where_it_is_adopted() {
     // Reading needs no ownership.
     assert_eq!(place.run("list").expect(0).stdout, "nothing is open\n");
     place.run("recover --adopt").expect(0);
+    // A log that others could write is told of once, and then is private again.
+    let opened = place.open_log_to_others();
+    for (told, command) in [(true, "recover"), (false, "recover")] {
+        let stderr = place.run(command).expect(0).stderr;
+        let warned = stderr.contains("could be written by other users (mode 666)");
+        assert_eq!(warned && stderr.contains(&opened), told, "{stderr}");
+    }
     produce(a, "moved", &numbered(10..20, 1));
     place.run(command).expect(0);
     assert_eq!(await_rows(b, "moved", 20).len(), 20);

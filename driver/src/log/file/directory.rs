@@ -14,6 +14,11 @@ use crate::log::{LogError, LogErrorKind};
 
 const OWNER_FILE: &str = "owner";
 
+/// What no file of the log allows to anybody but its owner.
+const NOT_PRIVATE: u32 = 0o077;
+/// The part of it that changes the log.
+const WRITTEN_BY_OTHERS: u32 = 0o022;
+
 /// File systems whose locks or syncs depend on another machine or process, by magic number.
 const REMOTE: [(u32, &str); 15] = [
     (0x0102_1997, "9p"),
@@ -49,10 +54,16 @@ pub(crate) fn acquire(path: &Path) -> Result<(DirectoryLock, Place), LogError> {
     refuse_remote(path, &handle)?;
     lock(path, &handle)?;
     refuse_strangers(path)?;
+    let found = handle
+        .metadata()
+        .map_err(failed("reading the directory's mode"))?;
     let private = Permissions::from_mode(0o700);
     handle
         .set_permissions(private)
         .map_err(failed("making the directory private"))?;
+    if make_files_private(path)? {
+        warn_of_writers(path, &found);
+    }
     if let Err(error) = name_owner(path) {
         // On a full disk the lock holds all the same; only its error names nobody.
         let path = path.display().to_string();
@@ -125,6 +136,44 @@ fn refuse_strangers(path: &Path) -> Result<(), LogError> {
     Err(LogError::new(LogErrorKind::Foreign, message)
         .with_remedy("give the log a directory of its own")
         .at(path))
+}
+
+/// The files are private by themselves too: a directory is soon opened, by a hand or by a copy. Tells
+/// whether there are any.
+fn make_files_private(path: &Path) -> Result<bool, LogError> {
+    let mut any = false;
+    let listing = |error: io::Error| LogError::io("listing", path, &error);
+    for entry in std::fs::read_dir(path).map_err(listing)? {
+        let entry = entry.map_err(listing)?;
+        let file = entry.path();
+        let failed = |error: io::Error| LogError::io("making a file private", &file, &error);
+        // Of what the name stands for itself: a link leads to a file of somebody else.
+        let metadata = entry.metadata().map_err(failed)?;
+        let name = entry.file_name();
+        let ours = name
+            .to_str()
+            .is_some_and(|name| name == OWNER_FILE || segment_number(name).is_some());
+        any |= ours;
+        if ours && metadata.is_file() && metadata.mode() & NOT_PRIVATE != 0 {
+            warn_of_writers(&file, &metadata);
+            let private = Permissions::from_mode(0o600);
+            std::fs::set_permissions(&file, private).map_err(failed)?;
+        }
+    }
+    Ok(any)
+}
+
+/// Who can write a decision log can turn a commit into an abort.
+fn warn_of_writers(path: &Path, metadata: &Metadata) {
+    let mode = metadata.mode() & 0o777;
+    if mode & WRITTEN_BY_OTHERS != 0 {
+        tracing::warn!(
+            target: "gtc",
+            path = %path.display(),
+            "the decision log could be written by other users (mode {mode:o}), and is private from \
+             now on; find out who opened it, and whether it was changed"
+        );
+    }
 }
 
 fn name_owner(path: &Path) -> io::Result<()> {
