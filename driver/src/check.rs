@@ -82,9 +82,50 @@ pub async fn check(config: &Config, options: CheckOptions) -> Result<Vec<Finding
         };
         checks.spawn(probe.check());
     }
-    let mut findings: Vec<Finding> = checks.join_all().await.into_iter().flatten().collect();
-    findings.sort_by(|left, right| left.participant.cmp(&right.participant));
-    Ok(findings)
+    let mut checked = checks.join_all().await;
+    checked.sort_by(|left, right| left.participant.cmp(&right.participant));
+    for (index, judgement) in judge_distinct(&checked) {
+        let Checked {
+            participant,
+            findings,
+            ..
+        } = &mut checked[index];
+        // Beside the answer that names the cluster.
+        findings.insert(1, judgement.of(participant, "distinct cluster"));
+    }
+    Ok(checked.into_iter().flat_map(|one| one.findings).collect())
+}
+
+/// What was found of one participant.
+struct Checked {
+    participant: String,
+    /// Known where it answered.
+    cluster_id: Option<String>,
+    findings: Vec<Finding>,
+}
+
+/// Two names for one cluster are no two clusters: the transaction over them protects nothing, and a
+/// mirror between them would copy a topic into itself. One judgement for each that answered.
+fn judge_distinct(checked: &[Checked]) -> Vec<(usize, Judgement)> {
+    let judge = |(index, one): (usize, &Checked)| {
+        let id = one.cluster_id.as_ref()?;
+        let others = checked.iter().enumerate();
+        let others = others
+            .filter(|(other, found)| *other != index && found.cluster_id.as_ref() == Some(id));
+        let others: Vec<String> = others
+            .map(|(_, found)| format!("`{}`", found.participant))
+            .collect();
+        let judgement = match others.is_empty() {
+            true => Judgement::ok("no other participant is the same cluster"),
+            false => Judgement::fail(
+                format!("one and the same cluster as {} ({id})", others.join(", ")),
+                "leave one of them out, or correct its bootstrap.servers: each cluster is one \
+                 participant",
+            ),
+        };
+        Some((index, judgement))
+    };
+    checked.iter().enumerate().filter_map(judge).collect()
 }
 
 fn chosen<'a>(config: &'a Config, names: &[String]) -> Result<Vec<&'a ParticipantConfig>, Error> {
@@ -115,24 +156,37 @@ struct Probe {
 }
 
 impl Probe {
-    async fn check(self) -> Vec<Finding> {
-        let name = self.participant.name().to_owned();
-        let judged = self.judgements().await;
-        judged
-            .into_iter()
-            .map(|(check, judgement)| judgement.of(&name, check))
-            .collect()
+    async fn check(self) -> Checked {
+        let participant = self.participant.name().to_owned();
+        let (cluster_id, judged) = match self.connect().await {
+            Ok((client, cluster)) => {
+                let judged = self.judgements(&client, &cluster).await;
+                (Some(cluster.id), judged)
+            }
+            Err(judged) => (None, vec![judged]),
+        };
+        let judged = judged.into_iter();
+        Checked {
+            findings: judged
+                .map(|(check, judgement)| judgement.of(&participant, check))
+                .collect(),
+            participant,
+            cluster_id,
+        }
     }
 
-    async fn judgements(&self) -> Vec<(&'static str, Judgement)> {
-        let client = match self.open() {
-            Ok(client) => client,
-            Err(judgement) => return vec![("properties", judgement)],
-        };
-        let cluster = match client.cluster().await {
-            Ok(cluster) => cluster,
-            Err(error) => return vec![judge_connection(&error)],
-        };
+    async fn connect(&self) -> Result<(ControlClient, Cluster), (&'static str, Judgement)> {
+        let client = self.open().map_err(|judgement| ("properties", judgement))?;
+        let cluster = client.cluster().await;
+        let cluster = cluster.map_err(|error| judge_connection(&error))?;
+        Ok((client, cluster))
+    }
+
+    async fn judgements(
+        &self,
+        client: &ControlClient,
+        cluster: &Cluster,
+    ) -> Vec<(&'static str, Judgement)> {
         let mut judged = vec![
             (
                 "reachable",
@@ -147,10 +201,10 @@ impl Probe {
                 data_plane::judge_reachable(&self.participant).await,
             ),
         ];
-        judged.extend(self.judge_settings(&client, &cluster).await);
-        judged.push(("transaction.version", judge_features(&client).await));
-        judged.push(("transactional ids", self.judge_listing(&client).await));
-        judged.push(("foreign branches", self.judge_foreign(&client).await));
+        judged.extend(self.judge_settings(client, cluster).await);
+        judged.push(("transaction.version", judge_features(client).await));
+        judged.push(("transactional ids", self.judge_listing(client).await));
+        judged.push(("foreign branches", self.judge_foreign(client).await));
         judged.push((
             "group",
             data_plane::judge_group(&self.participant, &self.group).await,
@@ -383,6 +437,29 @@ mod tests {
             remedy.contains("`gtc resolve eu:gtc.orders.7.1.eu.1 --commit|--abort`"),
             "{remedy}"
         );
+    }
+
+    #[test]
+    fn participants_that_are_one_cluster_are_named_to_each_other() {
+        let checked = |participant: &str, id: Option<&str>| Checked {
+            participant: participant.to_owned(),
+            cluster_id: id.map(str::to_owned),
+            findings: Vec::new(),
+        };
+        let all = [
+            checked("a", Some("X")),
+            checked("b", Some("X")),
+            checked("c", Some("Y")),
+            checked("d", None),
+        ];
+        let judged = judge_distinct(&all);
+        let levels: Vec<_> = judged
+            .iter()
+            .map(|(index, judgement)| (*index, judgement.level))
+            .collect();
+        assert_eq!(levels, [(0, Level::Fail), (1, Level::Fail), (2, Level::Ok)]);
+        assert!(judged[0].1.detail.contains("`b` (X)"), "{judged:?}");
+        assert!(judged[1].1.detail.contains("`a` (X)"), "{judged:?}");
     }
 
     #[test]

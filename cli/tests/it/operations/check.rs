@@ -22,6 +22,7 @@ fn a_sound_cluster_passes_and_every_precondition_is_named() {
     };
     for check in [
         "reachable",
+        "distinct cluster",
         "authentication",
         "data plane",
         "transaction time-out",
@@ -75,6 +76,27 @@ fn a_cluster_that_does_not_answer_fails_with_a_remedy() {
     );
     place.run("check --participant a").expect(0);
     place.run("check --participant c").expect(2);
+}
+
+/// A mirror between them would be refused; a check has to say so before.
+#[test]
+fn two_participants_that_are_one_cluster_fail() {
+    let [a] = shared::plain(1).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("one-cluster", &[("a", a), ("again", a)]);
+    let ended = place.run("check").expect(1);
+    for part in [
+        "fail: a distinct cluster",
+        "fail: again distinct cluster",
+        "one and the same cluster as `again`",
+        "leave one of them out",
+        a.cluster_id(),
+    ] {
+        assert!(ended.stdout.contains(part), "no {part} in {}", ended.stdout);
+    }
+    // One of them alone is sound.
+    place.run("check --participant again").expect(0);
 }
 
 /// A cluster of its own with the ceiling that an untouched broker has.
