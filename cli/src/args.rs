@@ -17,8 +17,10 @@ Exit codes:
   3  a transaction is in doubt, or ended otherwise than decided
   4  `outcome`: aborted
   5  `outcome`, `describe`, `resolve`, `forget`: the log does not know the transaction
-  6  `replicate`: records were lost at the source, and --on-loss is `fail`
+  6  `replicate`: records were lost at the source, or a topic at a destination lacks what was
+     mirrored into it, and --on-loss is `fail`
   7  `resolve`: it had ended otherwise than asked for, and nothing was changed
+  8  `replicate --until-end`: a signal ended it before it saw the end reached
 
 Environment:
   GTC_LOG  what is logged to stderr, for example `warn` or `gtc=debug,info` (default `info`)";
@@ -106,7 +108,7 @@ pub(crate) struct ReplicateArgs {
     pub(crate) to: Vec<String>,
 
     /// A topic by name; repeat it for more.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) topic: Vec<String>,
 
     /// All topics whose whole name matches; new ones join as they appear. Internal ones never
@@ -116,7 +118,7 @@ pub(crate) struct ReplicateArgs {
 
     /// The consumer group at the source whose offsets record what is mirrored
     /// [default: gtc-<coordinator id>].
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", value_parser = parse_name)]
     pub(crate) group: Option<String>,
 
     /// Close a batch at this many records.
@@ -131,11 +133,13 @@ pub(crate) struct ReplicateArgs {
     #[arg(long, value_name = "MS", default_value = "50", value_parser = parse_millis)]
     pub(crate) linger_ms: Duration,
 
-    /// What to do when records that were not mirrored yet are gone at the source.
+    /// What to do when records that were not mirrored yet are gone at the source, or a topic at a
+    /// destination is not the one any more that was mirrored into.
     #[arg(long, value_name = "POLICY", default_value = "fail")]
     pub(crate) on_loss: OnLoss,
 
-    /// Exit once everything is mirrored that the source held at the start.
+    /// Exit once everything is mirrored that the source held at the start; with code 8 where a
+    /// signal ends it before.
     #[arg(long)]
     pub(crate) until_end: bool,
 
@@ -257,7 +261,7 @@ pub(crate) struct CheckArgs {
     pub(crate) participant: Vec<String>,
 
     /// A consumer group that must be readable [default: gtc-<coordinator id>].
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", value_parser = parse_name)]
     pub(crate) group: Option<String>,
 
     /// Exit with code 1 on warnings too.
@@ -298,6 +302,13 @@ fn parse_target(text: &str) -> Result<Target, &'static str> {
             transactional_id: transactional_id.to_owned(),
         }),
         None => text.parse().map(Target::Transaction),
+    }
+}
+
+fn parse_name(text: &str) -> Result<String, &'static str> {
+    match text.is_empty() {
+        true => Err("a name has at least one letter; leave the option out for its default"),
+        false => Ok(text.to_owned()),
     }
 }
 

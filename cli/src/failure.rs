@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     Loss = 6,
     /// It had ended otherwise than asked for; nothing was changed.
     Otherwise = 7,
+    /// `replicate --until-end`: asked to end before everything was mirrored.
+    Interrupted = 8,
 }
 
 impl From<Exit> for ExitCode {

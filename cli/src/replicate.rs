@@ -9,6 +9,7 @@ mod attempt;
 mod backoff;
 mod catalogue;
 mod goal;
+mod group;
 mod loss;
 mod memory;
 mod mirror;
@@ -20,6 +21,7 @@ mod route;
 mod selection;
 mod site;
 mod table;
+mod targets;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -34,6 +36,7 @@ use crate::endpoint::{self, Health};
 use crate::failure::{Exit, Failure};
 use crate::signals::Shutdown;
 use catalogue::Catalogue;
+use group::Group;
 use memory::Memory;
 use mirror::{Mirror, Parts};
 use plan::Permission;
@@ -41,6 +44,7 @@ use reporter::Reporter;
 use route::{Destination, Route};
 use selection::Selection;
 use site::Site;
+use targets::Targets;
 
 /// How long the start waits for the recovery of the run before; it goes on in the background.
 const RECOVERY_PATIENCE: Duration = Duration::from_secs(10);
@@ -57,21 +61,28 @@ pub(crate) async fn run(config: Config, args: ReplicateArgs) -> Result<Exit, Fai
     }
     let source = Site::open(&from).await?;
     let destinations = open_destinations(&source, &to).await?;
-    let group = args.group.clone().unwrap_or_else(|| default_group(&config));
+    let group = args.group.clone();
+    let group = group.unwrap_or_else(|| default_group(&config));
+    let group = Group::new(&from, &group)?;
     let log = config.log().to_owned();
     let coordinator = Coordinator::open(config)
         .await
         .map_err(Failure::from_library)?;
-    let memory = Memory::open(&log, &group)?;
+    let memory = Memory::open(&log, group.name())?;
     let permission = Permission {
         create: !args.no_create_topics,
         extend: args.extend_topics,
     };
     let reporter = Reporter::start(args.json, (health, args.from.clone()), coordinator.clone());
+    let targets = Targets::new(
+        args.on_loss,
+        (group.clone(), memory.clone()),
+        reporter.clone(),
+    );
     let parts = Parts {
         group,
         route: route(&source, &destinations),
-        catalogue: Catalogue::new(selection, permission),
+        catalogue: Catalogue::new(selection, permission, targets),
         source_config: from,
         source,
         destinations,

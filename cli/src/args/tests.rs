@@ -125,7 +125,7 @@ fn global_options_stand_on_either_side() {
 #[test]
 fn help_names_every_exit_code() {
     let help = Cli::command().render_long_help().to_string();
-    for code in 0..=7 {
+    for code in 0..=8 {
         assert!(
             help.contains(&format!("\n  {code}  ")),
             "exit code {code} is missing:\n{help}"

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::plan::{Obstacle, Permission, SourceTopic, Step, plan};
 use super::selection::Selection;
 use super::site::{Site, Topics};
+use super::targets::Targets;
 use crate::failure::Failure;
 
 /// How long a change of topics may take until every broker shows it.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a destination may take to show its topics where nothing is new.
+const LOOK_PATIENCE: Duration = Duration::from_secs(3);
 /// How often it is looked for.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -20,18 +23,25 @@ const SETTLE_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct Catalogue {
     selection: Selection,
     permission: Permission,
+    targets: Targets,
     /// Those whose destinations are ready.
     ready: Topics,
 }
 
 impl Catalogue {
     /// An empty one, to be refreshed.
-    pub(crate) fn new(selection: Selection, permission: Permission) -> Self {
+    pub(crate) fn new(selection: Selection, permission: Permission, targets: Targets) -> Self {
         Self {
             selection,
             permission,
+            targets,
             ready: Topics::new(),
         }
+    }
+
+    /// The topics whose destinations are ready, as the source showed them last.
+    pub(crate) fn ready(&self) -> &Topics {
+        &self.ready
     }
 
     /// The names of the topics whose destinations are ready.
@@ -66,11 +76,11 @@ impl Catalogue {
         self.require_named(source, &topics)?;
         topics.retain(|name, _| self.selection.selects(name));
         let changed: Vec<&str> = changed(&self.ready, &topics);
+        for destination in destinations {
+            self.look_after(destination, (source, &topics), &changed)
+                .await?;
+        }
         if !changed.is_empty() {
-            let wanted = describe(source, &topics, &changed).await?;
-            for destination in destinations {
-                prepare(destination, &wanted, self.permission).await?;
-            }
             // What grew while the mirror runs was in step before: adding partitions keeps it so.
             self.permission.extend |= self.permission.create;
         }
@@ -78,6 +88,34 @@ impl Catalogue {
         self.report_gone(&topics);
         self.ready = topics;
         Ok(is_changed)
+    }
+
+    /// Makes a destination ready for what is new, and for what is gone there if the policy allows it.
+    async fn look_after(
+        &self,
+        destination: &Site,
+        (source, topics): (&Site, &Topics),
+        changed: &[&str],
+    ) -> Result<(), Failure> {
+        let present = match timeout(LOOK_PATIENCE, destination.topics()).await {
+            Ok(Ok(present)) => present,
+            // Nothing is new, and what is gone is seen once it answers again.
+            _ if changed.is_empty() => return Ok(()),
+            _ => destination.topics().await?,
+        };
+        let anew = self.targets.judge(destination, (topics, &present)).await?;
+        let anew = anew.iter().map(String::as_str);
+        let names: BTreeSet<&str> = changed.iter().copied().chain(anew).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let wanted = describe(source, topics, &names).await?;
+        if prepare(destination, &wanted, self.permission).await? {
+            let present = destination.topics().await?;
+            self.targets.judge(destination, (topics, &present)).await?;
+        }
+        Ok(())
     }
 
     fn require_named(&self, source: &Site, topics: &Topics) -> Result<(), Failure> {
@@ -131,18 +169,20 @@ async fn describe(
     Ok(described.collect())
 }
 
+/// Tells whether anything had to be changed.
 async fn prepare(
     destination: &Site,
     wanted: &[SourceTopic],
     permission: Permission,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let steps = plan(wanted, &counts(&destination.topics().await?), permission)
         .map_err(|obstacles| refused(destination, &obstacles))?;
     if steps.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     destination.admin().carry_out(&steps).await?;
-    await_settled(destination, wanted, &steps).await
+    await_settled(destination, wanted, &steps).await?;
+    Ok(true)
 }
 
 /// Waits until the cluster shows what was changed; a producer would else meet unknown partitions.
@@ -161,8 +201,10 @@ async fn await_settled(
         match plan(wanted, &present, LOOK_ONLY) {
             Ok(_) => return Ok(()),
             Err(obstacles) if Instant::now() >= deadline => {
+                let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
+                let steps = steps.join("; ");
                 tracing::warn!(
-                    ?steps,
+                    steps,
                     "topics were changed, and the cluster does not show it"
                 );
                 return Err(refused(destination, &obstacles));

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use gtc::ParticipantConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
-use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use rdkafka::{Offset, TopicPartitionList};
 
+use super::group::Group;
 use super::site::Site;
 use crate::failure::Failure;
 
@@ -15,19 +15,18 @@ use crate::failure::Failure;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A topic and a partition.
-type Place = (String, i32);
+pub(crate) type Place = (String, i32);
 
 /// Offsets that the group has to reach.
 pub(crate) struct Goal {
-    config: ClientConfig,
+    group: Group,
     ends: BTreeMap<Place, i64>,
 }
 
 impl Goal {
     /// The ends of these topics now.
     pub(crate) async fn now(
-        source_config: &ParticipantConfig,
-        group: &str,
+        group: &Group,
         source: &Site,
         topics: &[&str],
     ) -> Result<Self, Failure> {
@@ -41,22 +40,22 @@ impl Goal {
                 }
             }
         }
-        let properties = source_config.kafka_properties().map_err(Failure::config)?;
-        let mut config = properties.client_config();
-        config
-            .set("group.id", group)
-            .set("isolation.level", "read_committed")
-            .set("enable.auto.commit", "false")
-            .set("enable.partition.eof", "true")
-            .set("auto.offset.reset", "earliest");
-        Ok(Self { config, ends })
+        Ok(Self {
+            group: group.clone(),
+            ends,
+        })
+    }
+
+    /// The offsets that the group has to reach.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (&Place, i64)> {
+        self.ends.iter().map(|(place, end)| (place, *end))
     }
 
     /// Whether nothing is left to mirror before the goal. Asks the group, so that instances which
     /// share one end together.
     pub(crate) async fn is_reached(&self) -> Result<bool, Failure> {
-        let (config, ends) = (self.config.clone(), self.ends.clone());
-        let asked = tokio::task::spawn_blocking(move || is_reached(&config, &ends)).await;
+        let (group, ends) = (self.group.clone(), self.ends.clone());
+        let asked = tokio::task::spawn_blocking(move || is_reached(&group, &ends)).await;
         let asked =
             asked.map_err(|error| Failure::error(format!("looking for the end: {error}")))?;
         asked.or_else(|error| {
@@ -66,11 +65,11 @@ impl Goal {
     }
 }
 
-fn is_reached(config: &ClientConfig, ends: &BTreeMap<Place, i64>) -> Result<bool, KafkaError> {
+fn is_reached(group: &Group, ends: &BTreeMap<Place, i64>) -> Result<bool, KafkaError> {
     if ends.is_empty() {
         return Ok(true);
     }
-    let consumer: BaseConsumer = config.create()?;
+    let consumer = group.client()?;
     let mut asked = TopicPartitionList::new();
     for (topic, partition) in ends.keys() {
         asked.add_partition(topic, *partition);

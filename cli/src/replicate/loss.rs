@@ -68,9 +68,10 @@ pub(crate) enum Cause {
 pub(crate) struct Loss {
     /// How.
     pub(crate) cause: Cause,
-    /// The first lost offset.
-    pub(crate) from: i64,
-    /// The offset after the last lost one; `None` where nobody can know.
+    /// The first lost offset; `None` where nobody can know.
+    pub(crate) from: Option<i64>,
+    /// The offset after the last lost one; of a topic that was made again the last end that was seen.
+    /// `None` where nobody can know.
     pub(crate) to: Option<i64>,
     /// Where to go on under the policy `continue`.
     pub(crate) resume: i64,
@@ -79,32 +80,55 @@ pub(crate) struct Loss {
 impl Loss {
     /// At most how many records were lost; `None` where nobody can know.
     pub(crate) fn records(&self) -> Option<u64> {
-        self.to.map(|to| to.abs_diff(self.from))
+        // Of a topic that was made again only the last known end is known.
+        let to = self.to.filter(|_| self.cause != Cause::Recreated)?;
+        Some(to.abs_diff(self.from?))
     }
 }
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let from = self.from;
-        match (self.cause, self.to) {
-            (Cause::Truncated, Some(to)) => {
-                write!(
-                    f,
-                    "offsets {from} to {} were deleted before they were mirrored",
-                    to - 1
-                )
-            }
-            (Cause::EndsBefore, Some(to)) => write!(
+        match (self.cause, self.from, self.to) {
+            (Cause::Recreated, from, end) => describe_recreated(f, from, end),
+            (Cause::Truncated, Some(from), Some(to)) => write!(
+                f,
+                "offsets {from} to {} were deleted before they were mirrored",
+                to - 1
+            ),
+            (Cause::EndsBefore, Some(from), Some(to)) => write!(
                 f,
                 "the log ends at {from}, but everything before {to} was mirrored: the source lost \
                  records that the destinations have"
             ),
-            (Cause::Recreated, _) => write!(
-                f,
-                "the topic was deleted and made again: what it held from offset {from} on was not \
-                 mirrored and is gone"
-            ),
-            (_, None) => write!(f, "records from offset {from} on are gone"),
+            (_, Some(from), None) => write!(f, "records from offset {from} on are gone"),
+            (_, None, _) => f.write_str("records are gone"),
+        }
+    }
+}
+
+/// What became of the old topic's records, as far as somebody saw its end.
+fn describe_recreated(
+    f: &mut fmt::Formatter<'_>,
+    from: Option<i64>,
+    end: Option<i64>,
+) -> fmt::Result {
+    f.write_str("the topic was deleted and made again; ")?;
+    match (from, end) {
+        (Some(from), Some(end)) if from >= end => write!(
+            f,
+            "everything up to its end, when that was last seen at offset {end}, had been mirrored"
+        ),
+        (Some(from), Some(end)) => write!(
+            f,
+            "everything before offset {from} had been mirrored, its end was last seen at offset {end}, \
+             and what lay between them and after is gone"
+        ),
+        (Some(from), None) => write!(
+            f,
+            "everything before offset {from} had been mirrored, and what it held after that is gone"
+        ),
+        (None, _) => {
+            f.write_str("what it held and was not mirrored before, if there was anything, is gone")
         }
     }
 }
@@ -116,7 +140,7 @@ pub(crate) fn find(committed: Option<Committed>, log: SourceLog) -> Option<Loss>
     if committed.topic_id.is_some_and(|id| id != log.topic_id) {
         return Some(Loss {
             cause: Cause::Recreated,
-            from: offset,
+            from: Some(offset),
             to: None,
             resume: log.start,
         });
@@ -125,7 +149,7 @@ pub(crate) fn find(committed: Option<Committed>, log: SourceLog) -> Option<Loss>
         let (to, resume) = (Some(log.start), log.start);
         return Some(Loss {
             cause: Cause::Truncated,
-            from: offset,
+            from: Some(offset),
             to,
             resume,
         });
@@ -134,7 +158,7 @@ pub(crate) fn find(committed: Option<Committed>, log: SourceLog) -> Option<Loss>
         let (to, resume) = (Some(offset), log.end);
         return Some(Loss {
             cause: Cause::EndsBefore,
-            from: log.end,
+            from: Some(log.end),
             to,
             resume,
         });
@@ -165,19 +189,19 @@ mod tests {
     fn each_way_to_lose_records() {
         let truncated = Loss {
             cause: Cause::Truncated,
-            from: 4,
+            from: Some(4),
             to: Some(9),
             resume: 9,
         };
         let recreated = Loss {
             cause: Cause::Recreated,
-            from: 4,
+            from: Some(4),
             to: None,
             resume: 0,
         };
         let ends_before = Loss {
             cause: Cause::EndsBefore,
-            from: 3,
+            from: Some(3),
             to: Some(4),
             resume: 3,
         };
@@ -208,6 +232,31 @@ mod tests {
             find(at(4, Some(OLD)), log(NEW, 0, 9)).unwrap().records(),
             None
         );
+    }
+
+    #[test]
+    fn a_topic_made_again_says_what_is_known_of_the_old_one() {
+        let loss = |from, to| Loss {
+            cause: Cause::Recreated,
+            from,
+            to,
+            resume: 0,
+        };
+        for (from, to, text) in [
+            (Some(9), Some(9), "everything up to its end"),
+            (Some(9), Some(7), "everything up to its end"),
+            (
+                Some(4),
+                Some(9),
+                "its end was last seen at offset 9, and what lay between",
+            ),
+            (Some(4), None, "everything before offset 4"),
+            (None, None, "if there was anything"),
+        ] {
+            let loss = loss(from, to);
+            assert!(loss.to_string().contains(text), "{loss}");
+            assert_eq!(loss.records(), None);
+        }
     }
 
     #[test]

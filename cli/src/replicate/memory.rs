@@ -1,22 +1,41 @@
-//! The ids of the topics that were mirrored, in a file beside the log.
+//! What a mirror remembers beside its log: the ids of the topics that it reads and writes, and how far it
+//! had come in each partition when it ended.
 //!
-//! The group keeps them too, beside its offsets. But a cluster that deletes a topic deletes the
-//! group's offsets in it as well, and a topic made again would look like one that was never
-//! mirrored.
+//! The group keeps ids too, beside its offsets. But a cluster that deletes a topic deletes the group's
+//! offsets in it as well, and a topic made again would look like one that was never mirrored.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::loss::TopicId;
 use crate::failure::Failure;
 
-/// What is remembered of one group.
-#[derive(Debug)]
+/// What is remembered of one group; clones share it.
+#[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    path: PathBuf,
-    ids: BTreeMap<String, TopicId>,
+    path: Arc<Path>,
+    state: Arc<Mutex<State>>,
 }
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    ids: BTreeMap<String, TopicId>,
+    seen: BTreeMap<(String, i32), Seen>,
+}
+
+/// A partition as it was seen when a mirror ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Everything before it is mirrored.
+    pub(crate) mirrored: i64,
+    /// Its end.
+    pub(crate) end: i64,
+}
+
+/// The word before a partition that was seen.
+const SEEN: &str = "seen";
 
 impl Memory {
     /// Reads what an earlier run remembered; a first run has nothing to remember.
@@ -27,27 +46,117 @@ impl Memory {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failure("reading", &path, &error)),
         };
-        let ids = text.lines().filter_map(parse).collect();
-        Ok(Self { path, ids })
+        Ok(Self {
+            path: path.into(),
+            state: Arc::new(Mutex::new(State::parse(&text))),
+        })
     }
 
-    /// The id that a topic had.
+    /// The id that a topic of the source had.
     pub(crate) fn get(&self, topic: &str) -> Option<TopicId> {
-        self.ids.get(topic).copied()
+        self.state().ids.get(topic).copied()
     }
 
     /// Remembers the id of a topic, before anything of it is mirrored.
-    pub(crate) fn set(&mut self, topic: &str, id: TopicId) -> Result<(), Failure> {
-        if self.ids.insert(topic.to_owned(), id) == Some(id) {
+    pub(crate) fn set(&self, topic: &str, id: TopicId) -> Result<(), Failure> {
+        self.change(|state| {
+            if state.ids.insert(topic.to_owned(), id) != Some(id) {
+                state.seen.retain(|(name, _), _| name != topic);
+            }
+        })
+    }
+
+    /// The id that a topic of a destination had.
+    pub(crate) fn target(&self, destination: &str, topic: &str) -> Option<TopicId> {
+        self.get(&target_key(destination, topic))
+    }
+
+    /// Remembers the id of a topic of a destination, or that there is none.
+    pub(crate) fn set_target(
+        &self,
+        (destination, topic): (&str, &str),
+        id: Option<TopicId>,
+    ) -> Result<(), Failure> {
+        let key = target_key(destination, topic);
+        self.change(|state| {
+            match id {
+                Some(id) => state.ids.insert(key, id),
+                None => state.ids.remove(&key),
+            };
+        })
+    }
+
+    /// How a partition was seen last.
+    pub(crate) fn seen(&self, topic: &str, partition: i32) -> Option<Seen> {
+        let key = (topic.to_owned(), partition);
+        self.state().seen.get(&key).copied()
+    }
+
+    /// Remembers how partitions are seen.
+    pub(crate) fn see(
+        &self,
+        partitions: impl IntoIterator<Item = ((String, i32), Seen)>,
+    ) -> Result<(), Failure> {
+        self.change(|state| state.seen.extend(partitions))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) -> Result<(), Failure> {
+        let mut state = self.state();
+        let before = state.clone();
+        change(&mut state);
+        if *state == before {
             return Ok(());
         }
-        let lines = self.ids.iter().map(|(topic, id)| format!("{id} {topic}\n"));
-        let text: String = lines.collect();
         let partial = self.path.with_extension("partial");
         // The old file or the new one is there, whenever the process ends.
-        fs::write(&partial, text)
+        fs::write(&partial, state.to_text())
             .and_then(|()| fs::rename(&partial, &self.path))
             .map_err(|error| failure("writing", &self.path, &error))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// No topic has a slash in its name.
+fn target_key(destination: &str, topic: &str) -> String {
+    format!("{destination}/{topic}")
+}
+
+impl State {
+    fn to_text(&self) -> String {
+        let ids = self.ids.iter().map(|(topic, id)| format!("{id} {topic}\n"));
+        let seen = self.seen.iter().map(|((topic, partition), seen)| {
+            let Seen { mirrored, end } = seen;
+            format!("{SEEN} {topic} {partition} {mirrored} {end}\n")
+        });
+        ids.chain(seen).collect()
+    }
+
+    /// What is not understood was written by a later version.
+    fn parse(text: &str) -> Self {
+        let mut state = Self::default();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                [id, topic] => {
+                    if let Ok(id) = u128::from_str_radix(id, 16) {
+                        state.ids.insert(topic.to_owned(), TopicId(id));
+                    }
+                }
+                [SEEN, topic, partition, mirrored, end] => {
+                    if let (Ok(partition), Ok(mirrored), Ok(end)) =
+                        (partition.parse(), mirrored.parse(), end.parse())
+                    {
+                        let key = (topic.to_owned(), partition);
+                        state.seen.insert(key, Seen { mirrored, end });
+                    }
+                }
+                _ => {}
+            }
+        }
+        state
     }
 }
 
@@ -68,14 +177,6 @@ fn path_of(log: &Path, group: &str) -> PathBuf {
     log.with_file_name(format!("{name}.{group}.topics"))
 }
 
-fn parse(line: &str) -> Option<(String, TopicId)> {
-    let (id, topic) = line.split_once(' ')?;
-    Some((
-        topic.to_owned(),
-        TopicId(u128::from_str_radix(id, 16).ok()?),
-    ))
-}
-
 fn failure(operation: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::error(format!(
         "{operation} the ids of mirrored topics in {}: {error}; see that the directory of the log \
@@ -93,13 +194,28 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("gtc-memory-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let log = dir.join("log");
-        let mut memory = Memory::open(&log, "a/b").unwrap();
+        let memory = Memory::open(&log, "a/b").unwrap();
         assert_eq!(memory.get("t"), None);
         memory.set("t", TopicId(7)).unwrap();
         memory.set("t", TopicId(8)).unwrap();
+        memory.set_target(("eu", "t"), Some(TopicId(9))).unwrap();
+        memory.set_target(("us", "t"), Some(TopicId(9))).unwrap();
+        memory.set_target(("us", "t"), None).unwrap();
+        let seen = Seen {
+            mirrored: 4,
+            end: 5,
+        };
+        memory.see([(("t".to_owned(), 3), seen)]).unwrap();
         let again = Memory::open(&log, "a/b").unwrap();
         assert_eq!(again.get("t"), Some(TopicId(8)));
+        assert_eq!(again.target("eu", "t"), Some(TopicId(9)));
+        assert_eq!(again.target("us", "t"), None);
+        assert_eq!(again.seen("t", 3), Some(seen));
+        assert_eq!(again.seen("t", 4), None);
         assert_eq!(Memory::open(&log, "other").unwrap().get("t"), None);
+        // Of a topic made again nothing is seen yet.
+        again.set("t", TopicId(10)).unwrap();
+        assert_eq!(again.seen("t", 3), None);
         fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -7,14 +7,15 @@ use gtc::kafka::consumer::ConsumerSettings;
 use gtc::kafka::properties::Properties;
 use gtc::{
     Batch, BatchLimits, ConsumerEvent, Coordinator, ErrorKind, KnownOutcome, OffsetReset,
-    ParticipantConfig, PartitionLag, TransactionId, TransactionalConsumer,
+    ParticipantConfig, TransactionId, TransactionalConsumer,
 };
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::attempt::{self, Verdict};
 use super::backoff::Backoff;
 use super::catalogue::Catalogue;
 use super::goal::Goal;
+use super::group::Group;
 use super::memory::Memory;
 use super::reporter::{Counts, Reporter};
 use super::route::Route;
@@ -40,12 +41,14 @@ const UNHEALTHY_FAILURES: u32 = 3;
 const BATCH: &str = "batch";
 /// That what is in hand takes long, in the health answer.
 const WORK: &str = "work";
+/// How long the source may take to tell its topics at the end.
+const PARTING_PATIENCE: Duration = Duration::from_secs(2);
 /// Work that takes longer is not healthy: a commit takes milliseconds.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// What a mirror is made of.
 pub(crate) struct Parts {
-    pub(crate) group: String,
+    pub(crate) group: Group,
     pub(crate) route: Route,
     pub(crate) catalogue: Catalogue,
     pub(crate) source_config: ParticipantConfig,
@@ -69,6 +72,8 @@ pub(crate) struct Mirror {
 enum Turn {
     /// There is nothing more to do.
     Finished,
+    /// The process was asked to end.
+    Asked,
     /// The set of topics has changed: read with a new consumer.
     Reopen,
 }
@@ -102,14 +107,37 @@ impl Mirror {
             }
             let consumer = self.open_consumer().await?;
             let turn = self.read(&consumer, goal.as_ref()).await;
+            if turn.is_ok() {
+                self.remember(&consumer).await?;
+            }
             // Leaving the group lets others go on at once.
             consumer.close().await;
             self.watch.revoked();
             match turn? {
                 Turn::Finished => return Ok(()),
+                Turn::Asked => return asked(goal.as_ref()),
                 Turn::Reopen => {}
             }
         }
+    }
+
+    /// For a topic that is made again before the next start. Who does not answer is not waited for.
+    async fn remember(&mut self, consumer: &TransactionalConsumer) -> Result<(), Failure> {
+        let lines = consumer.lag();
+        let (topics, source) = (self.watch.topics(), &self.parts.source);
+        let asked = async {
+            let mut ends = Vec::new();
+            for topic in topics {
+                let found = source.ends(&topic).await?;
+                ends.push((topic, found));
+            }
+            Ok::<_, Failure>((ends, source.topics().await?))
+        };
+        if let Ok(Ok((ends, topics))) = timeout(PARTING_PATIENCE, asked).await {
+            self.watch.note(&lines, &topics);
+            self.watch.note_ends(ends, &topics);
+        }
+        self.watch.remember()
     }
 
     /// A pattern with a slip in it ends as well as one whose topics are all mirrored.
@@ -126,8 +154,7 @@ impl Mirror {
             return Ok(None);
         }
         let names = self.parts.catalogue.names();
-        let config = &self.parts.source_config;
-        Goal::now(config, &self.parts.group, &self.parts.source, &names)
+        Goal::now(&self.parts.group, &self.parts.source, &names)
             .await
             .map(Some)
     }
@@ -167,7 +194,7 @@ impl Mirror {
             ..
         } = &self.parts;
         let settings = ConsumerSettings {
-            group: group.as_str().into(),
+            group: group.name().into(),
             // A mirror that comes back after a kill takes its own place at once: the coordinator's
             // id is its alone, as its log is. With other topics or partitions it is another member,
             // as the group would give the place back as it was.
@@ -195,11 +222,11 @@ impl Mirror {
     ) -> Result<Turn, Failure> {
         loop {
             if self.parts.shutdown.is_asked() {
-                return Ok(Turn::Finished);
+                return Ok(Turn::Asked);
             }
             let event = tokio::select! {
                 biased;
-                () = self.parts.shutdown.asked() => return Ok(Turn::Finished),
+                () = self.parts.shutdown.asked() => return Ok(Turn::Asked),
                 event = consumer.next() => Some(event.map_err(Failure::from_error)?),
                 () = sleep(IDLE_INTERVAL) => None,
             };
@@ -208,30 +235,35 @@ impl Mirror {
                 let reporter = self.parts.reporter.clone();
                 attended(&reporter, consumer, self.handle(event, consumer)).await?;
             }
-            self.parts.reporter.set_lag(lag(consumer));
+            self.parts.reporter.see_lag(consumer);
             if let Some(goal) = goal.filter(|_| is_idle)
                 && goal.is_reached().await?
             {
-                self.parts.reporter.set_lag(0);
+                self.parts.reporter.set_lag((0, Duration::ZERO));
+                self.watch.reached(goal.ends());
                 return Ok(Turn::Finished);
             }
             if self.refreshed_at.elapsed() >= REFRESH_INTERVAL {
                 let reporter = self.parts.reporter.clone();
-                if attended(&reporter, consumer, self.try_refresh()).await? {
-                    return Ok(Turn::Reopen);
+                let lines = consumer.lag();
+                match attended(&reporter, consumer, self.try_refresh()).await? {
+                    Some(true) => return Ok(Turn::Reopen),
+                    Some(false) => self.watch.note(&lines, self.parts.catalogue.ready()),
+                    None => {}
                 }
             }
         }
     }
 
-    /// A source that does not answer now is no reason to end; a topic that cannot be mirrored is.
-    async fn try_refresh(&mut self) -> Result<bool, Failure> {
+    /// A source that does not answer now is no reason to end, and tells nothing; a topic that cannot be
+    /// mirrored is.
+    async fn try_refresh(&mut self) -> Result<Option<bool>, Failure> {
         match self.refresh().await {
             Err(failure) if failure.exit == Exit::Error => {
                 tracing::warn!(%failure, "looking for new topics");
-                Ok(false)
+                Ok(None)
             }
-            other => other,
+            other => other.map(Some),
         }
     }
 
@@ -333,6 +365,7 @@ impl Mirror {
     ) -> Result<(), Failure> {
         match verdict {
             Verdict::Committed(latency) => {
+                self.watch.committed(batch.offsets().positions());
                 batch.done();
                 self.committed(&counts, latency);
                 Ok(())
@@ -355,7 +388,15 @@ impl Mirror {
             Verdict::Fatal(error) if error.kind() == ErrorKind::Heuristic => {
                 Err(heuristic(&error.to_string(), error.transaction()))
             }
-            Verdict::Fatal(error) => Err(Failure::from_library(error)),
+            Verdict::Fatal(error) => Err(self.explain(error).await),
+        }
+    }
+
+    /// A topic that is gone at a destination tells more than what its records ran into.
+    async fn explain(&mut self, error: gtc::Error) -> Failure {
+        match self.refresh().await {
+            Err(failure) if failure.exit == Exit::Loss => failure,
+            _ => Failure::from_library(error),
         }
     }
 
@@ -405,6 +446,7 @@ impl Mirror {
         loop {
             match self.parts.coordinator.outcome(id) {
                 KnownOutcome::Committed => {
+                    self.watch.committed(batch.offsets().positions());
                     batch.done();
                     tracing::info!(%id, "no longer in doubt: committed");
                     self.committed(&counts, since.elapsed());
@@ -454,7 +496,7 @@ async fn attended<T>(
             () = sleep(IDLE_INTERVAL) => {}
         }
         let age = since.elapsed();
-        reporter.set_lag(lag(consumer));
+        reporter.see_lag(consumer);
         reporter.in_hand(age);
         if age >= STUCK_AFTER {
             let text = format!("what is in hand has been under way for {} s", age.as_secs());
@@ -484,8 +526,17 @@ fn consumer_properties(source: &ParticipantConfig) -> Result<Properties, Failure
     config.kafka_properties().map_err(Failure::config)
 }
 
-fn lag(consumer: &TransactionalConsumer) -> u64 {
-    consumer.lag().iter().filter_map(PartitionLag::behind).sum()
+/// A run that was to reach an end and was ended before has to be told from one that reached it: a
+/// script goes on after the one, and not after the other.
+fn asked(goal: Option<&Goal>) -> Result<(), Failure> {
+    match goal {
+        None => Ok(()),
+        Some(_) => Err(Failure::with(
+            Exit::Interrupted,
+            "asked to end before everything was mirrored that the source held at the start; what was \
+             in hand is finished: run the same command again to go on",
+        )),
+    }
 }
 
 fn heuristic(why: &str, id: Option<TransactionId>) -> Failure {

@@ -37,6 +37,22 @@ pub(crate) enum Step {
     },
 }
 
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create(topic) => {
+                let SourceTopic {
+                    name, partitions, ..
+                } = topic;
+                write!(f, "create {name} with {partitions} partitions")
+            }
+            Self::Extend { topic, partitions } => {
+                write!(f, "add partitions to {topic} up to {partitions}")
+            }
+        }
+    }
+}
+
 /// Why a destination cannot take a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {

@@ -44,7 +44,7 @@ pub(crate) struct Report {
     pub(crate) bytes_per_s: f64,
     /// Offsets between the group's positions and the ends of the source; null before it is known.
     pub(crate) lag: Option<u64>,
-    /// The source does not tell its ends now, so that the lag may be greater.
+    /// The ends of the source are not known now, so that the lag may be greater.
     pub(crate) lag_stale: bool,
     /// Seconds since the start.
     pub(crate) elapsed_s: f64,
@@ -91,7 +91,7 @@ impl Progress {
             totals: Totals::default(),
             lag: None,
             lag_at: now,
-            lag_stale: false,
+            lag_stale: true,
             topics: 0,
             warnings: Vec::new(),
             commit_latencies: Vec::new(),
@@ -112,16 +112,17 @@ impl Progress {
         self.commit_latencies.push(latency);
     }
 
-    /// The lag is this.
-    pub(crate) fn set_lag(&mut self, lag: u64, now: Instant) {
+    /// The lag was this so long ago.
+    pub(crate) fn set_lag(&mut self, (lag, age): (u64, Duration), now: Instant) {
         self.lag = Some(lag);
-        self.lag_at = now;
+        self.lag_at = now.checked_sub(age).unwrap_or(now);
+        self.lag_stale = age > LAG_FRESH;
     }
 
-    /// Whether the lag still tells something, given whether the source answers.
+    /// Whether the lag tells nothing, or nothing of now, given whether the source answers.
     pub(crate) fn judge_lag(&mut self, source_answers: bool, now: Instant) -> bool {
-        let is_old = now.duration_since(self.lag_at) > LAG_FRESH;
-        self.lag_stale = self.lag.is_some() && (!source_answers || is_old);
+        let is_old = now.saturating_duration_since(self.lag_at) > LAG_FRESH;
+        self.lag_stale = self.lag.is_none() || !source_answers || is_old;
         self.lag_stale
     }
 
@@ -309,14 +310,19 @@ mod tests {
     #[test]
     fn a_lag_is_stale_where_the_source_is_silent_or_nobody_looked() {
         let (mut progress, now) = after_one_second();
-        assert!(!progress.judge_lag(false, now), "nothing is known yet");
-        progress.set_lag(7, now);
+        assert!(progress.report("progress", now).lag_stale);
+        assert!(progress.judge_lag(true, now), "nothing is known yet");
+        progress.set_lag((7, Duration::ZERO), now);
         assert!(!progress.judge_lag(true, now));
         assert!(progress.judge_lag(false, now));
         assert!(describe(&progress.report("progress", now)).contains("lag 7 or more"));
         assert!(progress.judge_lag(true, now + Duration::from_secs(6)));
-        progress.set_lag(8, now + Duration::from_secs(6));
+        progress.set_lag((8, Duration::ZERO), now + Duration::from_secs(6));
         assert!(!progress.judge_lag(true, now + Duration::from_secs(6)));
+        // Told again and again, and known of long ago: nobody looks any more.
+        progress.set_lag((8, Duration::from_secs(6)), now + Duration::from_secs(7));
+        assert!(progress.report("progress", now).lag_stale);
+        assert!(progress.judge_lag(true, now + Duration::from_secs(7)));
     }
 
     #[test]
@@ -335,7 +341,7 @@ mod tests {
     #[test]
     fn the_line_names_aborts_and_losses_only_where_there_are_any() {
         let (mut progress, now) = after_one_second();
-        progress.set_lag(7, now);
+        progress.set_lag((7, Duration::ZERO), now);
         let quiet = describe(&progress.report("progress", now));
         assert_eq!(
             quiet,

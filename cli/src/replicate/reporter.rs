@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gtc::Coordinator;
 use gtc::views::{ForeignInfo, Status};
+use gtc::{Coordinator, TransactionalConsumer};
 
 use gtc::metrics::MetricKind;
 
@@ -57,6 +57,8 @@ impl Reporter {
         coordinator: Coordinator,
     ) -> Self {
         describe_metrics();
+        // Nothing is known yet, which must not look like a mirror that is not behind.
+        metrics::gauge!(table::LAG_STALE).set(1.0);
         let shared = Shared {
             progress: Progress::new(Instant::now()),
             display: Display::new(json),
@@ -105,9 +107,16 @@ impl Reporter {
         metrics::counter!(table::LOSSES).increment(1);
     }
 
-    /// How far the mirror is behind.
-    pub(crate) fn set_lag(&self, lag: u64) {
-        self.lock().progress.set_lag(lag, Instant::now());
+    /// How far the mirror is behind, as far as that is known.
+    pub(crate) fn see_lag(&self, consumer: &TransactionalConsumer) {
+        if let Some(lag) = consumer.behind() {
+            self.set_lag(lag);
+        }
+    }
+
+    /// How far the mirror is behind, as of so long ago.
+    pub(crate) fn set_lag(&self, (lag, age): (u64, Duration)) {
+        self.lock().progress.set_lag((lag, age), Instant::now());
         metrics::gauge!(table::LAG).set(lag as f64);
     }
 

@@ -29,7 +29,7 @@ metrics! {
     LAG = "gtc_replicate_lag", Gauge,
         "Offsets that are not mirrored yet.";
     LAG_STALE = "gtc_replicate_lag_stale", Gauge,
-        "1 while the source does not tell its ends, so that the lag may be greater, else 0.";
+        "1 while the ends of the source are not known, so that the lag may be greater, else 0.";
     BATCH_AGE = "gtc_replicate_batch_age_seconds", Gauge,
         "How long the batch in hand has been under way; 0 where none is.";
     COMMIT_SECONDS = "gtc_replicate_commit_seconds", Histogram,

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gtc::{Batch, OutOfRange, PartitionOffset, TransactionalConsumer};
+use gtc::{Batch, OutOfRange, PartitionLag, PartitionOffset, TransactionalConsumer};
 
 use super::loss::{self, Cause, Committed, Loss, SourceLog, TopicId};
-use super::memory::Memory;
+use super::memory::{Memory, Seen};
 use super::reporter::Reporter;
-use super::site::Site;
+use super::site::{Site, Topics};
 use crate::args::OnLoss;
 use crate::failure::{Exit, Failure};
 
@@ -24,6 +24,10 @@ pub(crate) struct Watch {
     assigned: Vec<Place>,
     /// The topic that each position is one of.
     ids: BTreeMap<Arc<str>, TopicId>,
+    /// Where each partition was mirrored up to in this run.
+    mirrored: BTreeMap<Place, i64>,
+    /// How each partition was seen while its topic was known to be the same.
+    noted: BTreeMap<Place, Seen>,
     /// Positions that were given up since the assignment; a late report about them is no news.
     given_up: BTreeMap<Place, i64>,
 }
@@ -37,6 +41,8 @@ impl Watch {
             memory,
             assigned: Vec::new(),
             ids: BTreeMap::new(),
+            mirrored: BTreeMap::new(),
+            noted: BTreeMap::new(),
             given_up: BTreeMap::new(),
         }
     }
@@ -71,47 +77,58 @@ impl Watch {
                 logs.insert(topic.clone(), source.logs(topic).await?);
             }
         }
-        for place in committed {
-            let log = logs
-                .get(&place.topic)
-                .and_then(|logs| logs.get(&place.partition));
-            let Some(log) = log else { continue };
-            self.compare(&place, *log, consumer).await?;
-        }
+        let mut found = self.by_committed(&committed, &logs);
         for (topic, partitions) in &logs {
-            let Some(log) = partitions.values().next() else {
-                continue;
-            };
-            let was_another = self.memory.get(topic).is_some_and(|id| id != log.topic_id);
-            if was_another {
-                self.recreated(topic, log.topic_id, source, consumer)
-                    .await?;
+            let known = self.memory.get(topic);
+            let now = partitions.values().next().map(|log| log.topic_id);
+            if now.is_some() && known.is_some_and(|known| Some(known) != now) {
+                let others = self.made_again(topic, partitions, consumer);
+                let told: Vec<Place> = found.iter().map(|one| one.place.clone()).collect();
+                found.extend(others.into_iter().filter(|one| !told.contains(&one.place)));
             }
-            self.memory.set(topic, log.topic_id)?;
-            self.ids.insert(topic.clone(), log.topic_id);
+        }
+        self.go_over(found, consumer).await?;
+        for (topic, partitions) in &logs {
+            if let Some(log) = partitions.values().next() {
+                self.take_for(topic, log.topic_id)?;
+            }
         }
         Ok(())
     }
 
-    async fn compare(
-        &mut self,
-        place: &PartitionOffset,
-        log: SourceLog,
-        consumer: &TransactionalConsumer,
-    ) -> Result<(), Failure> {
-        let topic_id = loss::from_metadata(&place.metadata);
-        let committed = Committed {
-            offset: place.offset,
-            topic_id,
-        };
-        match loss::find(Some(committed), log) {
-            // The consumer itself finds the other losses, and waits to be resumed.
-            Some(found) if found.cause == Cause::Recreated => {
-                let at = (place.topic.clone(), place.partition);
-                self.go_over(at, place.offset, found, consumer).await
-            }
-            _ => Ok(()),
+    /// From now on the records under this name are of the topic with this id.
+    fn take_for(&mut self, topic: &Arc<str>, id: TopicId) -> Result<(), Failure> {
+        if self.ids.insert(topic.clone(), id) != Some(id) {
+            self.mirrored.retain(|(name, _), _| name != topic);
+            self.noted.retain(|(name, _), _| name != topic);
         }
+        self.memory.set(topic, id)
+    }
+
+    /// What the ids beside the committed offsets tell.
+    fn by_committed(
+        &self,
+        committed: &[PartitionOffset],
+        logs: &BTreeMap<Arc<str>, BTreeMap<i32, SourceLog>>,
+    ) -> Vec<Found> {
+        let compare = |place: &PartitionOffset| {
+            let log = logs.get(&place.topic)?.get(&place.partition)?;
+            let topic_id = loss::from_metadata(&place.metadata);
+            let offset = place.offset;
+            let mut loss = loss::find(Some(Committed { offset, topic_id }), *log)?;
+            // The consumer itself finds the other losses, and waits to be resumed.
+            if loss.cause != Cause::Recreated {
+                return None;
+            }
+            let at = (place.topic.clone(), place.partition);
+            loss.to = self.seen(&at).map(|seen| seen.end);
+            Some(Found {
+                place: at,
+                position: offset,
+                loss,
+            })
+        };
+        committed.iter().filter_map(compare).collect()
     }
 
     /// The cluster no longer has a position.
@@ -140,12 +157,19 @@ impl Watch {
             end: event.high,
         };
         match loss::find(Some(committed), log) {
-            Some(found) if found.cause == Cause::Recreated => {
-                self.given_up.retain(|(name, _), _| *name != event.topic);
+            Some(loss) if loss.cause == Cause::Recreated => {
                 self.recreated(&event.topic, topic_id, source, consumer)
                     .await
             }
-            Some(found) => self.go_over(place, event.position, found, consumer).await,
+            Some(loss) => {
+                let position = event.position;
+                let found = Found {
+                    place,
+                    position,
+                    loss,
+                };
+                self.go_over(vec![found], consumer).await
+            }
             // It is back in range: a leader that had lagged behind.
             None => resume(consumer, &place, event.position).await,
         }
@@ -175,7 +199,6 @@ impl Watch {
             if let Some(now) = source.topic(&topic).await?
                 && self.ids.get(&topic) != Some(&now.id)
             {
-                self.given_up.retain(|(name, _), _| *name != topic);
                 self.recreated(&topic, now.id, source, consumer).await?;
             }
         }
@@ -189,64 +212,159 @@ impl Watch {
         source: &Site,
         consumer: &TransactionalConsumer,
     ) -> Result<(), Failure> {
+        self.given_up.retain(|(name, _), _| name != topic);
         let logs = source.logs(topic).await?;
-        let positions = consumer.lag();
-        let places: Vec<Place> = self
-            .assigned
-            .iter()
-            .filter(|(name, _)| name == topic)
-            .cloned()
-            .collect();
-        for place in places {
-            // Its offset told the same.
-            if self.given_up.contains_key(&place) {
-                continue;
-            }
-            let start = logs.get(&place.1).map_or(0, |log| log.start);
-            let shown = positions
-                .iter()
-                .find(|lag| lag.topic == place.0 && lag.partition == place.1);
-            let from = shown.and_then(|lag| lag.position).unwrap_or(0);
-            let found = Loss {
-                cause: Cause::Recreated,
-                from,
-                to: None,
-                resume: start,
-            };
-            self.go_over(place, from, found, consumer).await?;
-        }
-        self.memory.set(topic, id)?;
-        self.ids.insert(topic.clone(), id);
-        Ok(())
+        let found = self.made_again(topic, &logs, consumer);
+        self.go_over(found, consumer).await?;
+        self.take_for(topic, id)
     }
 
+    /// All partitions of a topic that was made again, with what is known of the old one.
+    fn made_again(
+        &self,
+        topic: &Arc<str>,
+        logs: &BTreeMap<i32, SourceLog>,
+        consumer: &TransactionalConsumer,
+    ) -> Vec<Found> {
+        let positions = consumer.lag();
+        let find = |place: &Place| {
+            let mut shown = positions.iter();
+            let shown = shown.find(|lag| lag.topic == place.0 && lag.partition == place.1);
+            let seen = self.seen(place);
+            let mirrored = self.mirrored.get(place).copied();
+            Found {
+                place: place.clone(),
+                position: shown.and_then(|lag| lag.position).unwrap_or(0),
+                loss: Loss {
+                    cause: Cause::Recreated,
+                    from: mirrored.max(seen.map(|seen| seen.mirrored)),
+                    to: seen.map(|seen| seen.end),
+                    resume: logs.get(&place.1).map_or(0, |log| log.start),
+                },
+            }
+        };
+        let places = self.assigned.iter().filter(|(name, _)| name == topic);
+        places.map(find).collect()
+    }
+
+    fn seen(&self, place: &Place) -> Option<Seen> {
+        let noted = self.noted.get(place).copied();
+        noted.or_else(|| self.memory.seen(&place.0, place.1))
+    }
+
+    /// These offsets are committed, as [`Watch::is_current`] had allowed.
+    pub(crate) fn committed(&mut self, positions: &[PartitionOffset]) {
+        for position in positions {
+            let place = (position.topic.clone(), position.partition);
+            self.mirrored.insert(place, position.offset);
+        }
+    }
+
+    /// Notes how partitions are seen, given topics of the source that were asked for after that: where
+    /// one is still the same, what was seen was its own.
+    pub(crate) fn note(&mut self, lines: &[PartitionLag], topics: &Topics) {
+        for line in lines {
+            let now = topics.get(line.topic.as_ref()).map(|topic| topic.id);
+            let seen = line.open.or(line.position).map(|mirrored| Seen {
+                mirrored,
+                end: line.end,
+            });
+            if let Some(seen) = seen
+                && now.is_some()
+                && self.ids.get(&line.topic) == now.as_ref()
+            {
+                let place = (line.topic.clone(), line.partition);
+                self.noted.insert(place, seen);
+            }
+        }
+    }
+
+    /// Notes the ends of partitions, given topics of the source that were asked for after that.
+    pub(crate) fn note_ends(&mut self, ends: Vec<(Arc<str>, BTreeMap<i32, i64>)>, topics: &Topics) {
+        for (topic, ends) in ends {
+            let now = topics.get(topic.as_ref()).map(|topic| topic.id);
+            if now.is_none() || self.ids.get(&topic) != now.as_ref() {
+                continue;
+            }
+            for (partition, end) in ends {
+                let place = (topic.clone(), partition);
+                let seen = self.seen(&place).map(|seen| seen.mirrored);
+                if let Some(mirrored) = seen.max(self.mirrored.get(&place).copied()) {
+                    self.noted.insert(place, Seen { mirrored, end });
+                }
+            }
+        }
+    }
+
+    /// The topics that are read.
+    pub(crate) fn topics(&self) -> Vec<Arc<str>> {
+        self.ids.keys().cloned().collect()
+    }
+
+    /// Nothing is left to mirror before these offsets.
+    pub(crate) fn reached<'a>(&mut self, ends: impl Iterator<Item = (&'a (String, i32), i64)>) {
+        for ((topic, partition), end) in ends {
+            let place = (Arc::from(topic.as_str()), *partition);
+            let mirrored = self.mirrored.entry(place).or_insert(end);
+            *mirrored = end.max(*mirrored);
+        }
+    }
+
+    /// Remembers what was noted, for a topic that is made again before the next start.
+    pub(crate) fn remember(&self) -> Result<(), Failure> {
+        let noted = self.noted.iter().map(|((topic, partition), seen)| {
+            let place = (topic.clone(), *partition);
+            let mirrored = self.mirrored.get(&place).copied().unwrap_or(i64::MIN);
+            let seen = Seen {
+                mirrored: seen.mirrored.max(mirrored),
+                ..*seen
+            };
+            ((topic.as_ref().to_owned(), *partition), seen)
+        });
+        self.memory.see(noted)
+    }
+
+    /// Applies the policy to all of them at once, so that each is named.
     async fn go_over(
         &mut self,
-        place: Place,
-        position: i64,
-        found: Loss,
+        found: Vec<Found>,
         consumer: &TransactionalConsumer,
     ) -> Result<(), Failure> {
-        let (topic, partition) = &place;
-        let text = format!(
-            "participant `{}`: {topic}-{partition}: {found}",
-            consumer.participant()
-        );
+        if found.is_empty() {
+            return Ok(());
+        }
+        let participant = consumer.participant();
+        let texts = found.iter().map(|one| {
+            let ((topic, partition), loss) = (&one.place, &one.loss);
+            format!("participant `{participant}`: {topic}-{partition}: {loss}")
+        });
+        let texts: Vec<String> = texts.collect();
         if self.policy == OnLoss::Fail {
             return Err(Failure::with(
                 Exit::Loss,
                 format!(
-                    "{text}; find out why, then go on with what is there by --on-loss continue, or \
-                     restore the source"
+                    "{}; find out why, then go on with what is there by --on-loss continue, or \
+                     restore the source",
+                    texts.join("\n  ")
                 ),
             ));
         }
-        tracing::warn!(resume = found.resume, "lost: {text}; going on");
-        self.reporter.lost(found.records().unwrap_or(0));
-        resume(consumer, &place, found.resume).await?;
-        self.given_up.insert(place, position);
+        for (one, text) in found.into_iter().zip(texts) {
+            tracing::warn!(resume = one.loss.resume, "lost: {text}; going on");
+            self.reporter.lost(one.loss.records().unwrap_or(0));
+            resume(consumer, &one.place, one.loss.resume).await?;
+            self.given_up.insert(one.place, one.position);
+        }
         Ok(())
     }
+}
+
+/// A loss, and where.
+struct Found {
+    place: Place,
+    /// Where the reader stood.
+    position: i64,
+    loss: Loss,
 }
 
 /// The topics that a batch has records of.

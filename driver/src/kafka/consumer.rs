@@ -221,6 +221,14 @@ impl TransactionalConsumer {
         self.shared.link.lag().lines
     }
 
+    /// How far the consumer is behind in all assigned partitions together, and how long ago the
+    /// cluster told their ends: one that has read far enough ahead does not hear of later ones.
+    /// `None` until something is known of every assigned partition.
+    #[must_use]
+    pub fn behind(&self) -> Option<(u64, Duration)> {
+        self.shared.link.lag().behind()
+    }
+
     /// Whether all that could be read at the last statistics was read, and is done. Not before
     /// something is known of every assigned partition.
     #[must_use]

@@ -133,6 +133,28 @@ fn sigterm_and_sigint_drain_and_exit_with_0() {
     }
 }
 
+/// A batch that is closed in an hour keeps the end away until the signal is there.
+#[test]
+fn a_signal_before_the_end_of_until_end_has_an_exit_code_of_its_own() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("interrupted", &[("a", a), ("b", b)]);
+    create_topic(a, "interrupted", 1, &[]);
+    produce(a, "interrupted", &numbered(0..10, 1));
+    let command = "replicate --from a --to b --topic interrupted --until-end";
+    let mut running = place.start(&format!("{command} --linger-ms 3600000"));
+    running.await_stderr("reading");
+    let ended = running.terminate().expect(8);
+    assert!(
+        ended.stderr.contains("run the same command again"),
+        "{}",
+        ended.stderr
+    );
+    place.run(command).expect(0);
+    assert_eq!(await_rows(b, "interrupted", 10).len(), 10);
+}
+
 #[test]
 fn json_is_one_object_a_line_and_ends_with_a_summary() {
     let [a, b] = shared::plain(2).unwrap()[..] else {
@@ -146,7 +168,10 @@ fn json_is_one_object_a_line_and_ends_with_a_summary() {
     let last = lines.last().unwrap();
     assert_eq!(last["event"], "finished");
     assert_eq!(last["records"], 500);
-    assert_eq!(last["lag"], 0);
+    assert_eq!(
+        (&last["lag"], &last["lag_stale"]),
+        (&0.into(), &false.into())
+    );
     assert!(last["batches"].as_u64().unwrap() >= 5, "{last}");
     assert!(
         lines[..lines.len() - 1]

@@ -42,6 +42,51 @@ fn a_dead_destination_is_told_and_the_lag_grows_while_a_batch_is_stuck() {
     running.terminate().expect(0);
 }
 
+/// The reader is as far ahead as it goes, and hears no more of what the source gets.
+#[test]
+fn the_lag_is_stale_while_a_destination_hangs() {
+    let [a] = shared::plain(1).unwrap()[..] else {
+        unreachable!()
+    };
+    let b = Cluster::start(ClusterOptions::new("hangs")).unwrap();
+    let place = Place::new("hangs", &[("a", a), ("b", &b)]);
+    place.limit(&[NO_SWEEP]);
+    create_topic(a, "hangs", 1, &[]);
+    produce(a, "hangs", &numbered(0..10, 1));
+    let mut running = place
+        .start("replicate --from a --to b --topic hangs --metrics 127.0.0.1:0 --batch-records 10");
+    await_rows(&b, "hangs", 10);
+    running.await_answer(
+        "/metrics",
+        &["gtc_replicate_lag 0\n", "gtc_replicate_lag_stale 0"],
+    );
+    b.pause().unwrap();
+    produce(a, "hangs", &numbered(10..100, 1));
+    running.await_answer("/metrics", &["gtc_replicate_lag_stale 1"]);
+    b.resume().unwrap();
+    assert_eq!(await_rows(&b, "hangs", 100).len(), 100);
+    running.await_answer(
+        "/metrics",
+        &["gtc_replicate_lag 0\n", "gtc_replicate_lag_stale 0"],
+    );
+    running.terminate().expect(0);
+}
+
+/// What nobody has told yet does not look like a mirror that is not behind.
+#[test]
+fn the_lag_is_stale_before_anything_is_known() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("no-lag", &[("a", a), ("b", b)]);
+    // No topic, so that nothing is ever known.
+    let mut running =
+        place.start("replicate --from a --to b --topics no-lag-.* --metrics 127.0.0.1:0");
+    let metrics = running.await_answer("/metrics", &["gtc_replicate_lag_stale 1"]);
+    assert!(!metrics.contains("\ngtc_replicate_lag 0"), "{metrics}");
+    running.terminate().expect(0);
+}
+
 #[test]
 fn a_dead_source_is_told_and_its_lag_is_stale() {
     let [b] = shared::plain(1).unwrap()[..] else {

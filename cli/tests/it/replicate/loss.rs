@@ -4,7 +4,8 @@
 use gtc_clusters::{Cluster, shared};
 
 use crate::kafka::{
-    await_rows, committed, create_topic, delete_records, delete_topic, numbered, produce, read,
+    await_rows, committed, create_topic, delete_records, delete_topic, numbered, partitions_of,
+    produce, read,
 };
 use crate::program::Place;
 
@@ -70,6 +71,94 @@ fn a_topic_made_again_under_its_name_stops_the_mirror() {
         .run(&(until_end("recreated") + " --on-loss continue"))
         .expect(0);
     assert_eq!(await_rows(b, "recreated", 40).len(), 40);
+}
+
+/// Every partition is named, and that nothing is missing where everything had been mirrored.
+#[test]
+fn a_topic_made_again_after_all_was_mirrored_is_told_apart() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let topic = "recreated-whole";
+    let place = Place::new(topic, &[("a", a), ("b", b)]);
+    create_topic(a, topic, 2, &[]);
+    produce(a, topic, &numbered(0..10, 2));
+    place.run(&until_end(topic)).expect(0);
+    delete_topic(a, topic);
+    create_topic(a, topic, 2, &[]);
+    let ended = place.run(&until_end(topic)).expect(6);
+    for partition in 0..2 {
+        let told = format!(
+            "{topic}-{partition}: the topic was deleted and made again; everything up to its end, when \
+             that was last seen at offset 5, had been mirrored"
+        );
+        assert!(
+            ended.stderr.contains(&told),
+            "no {told} in {}",
+            ended.stderr
+        );
+    }
+}
+
+/// What the group has passed is not in a topic that is made anew, whoever makes it.
+#[test]
+fn a_destination_topic_that_is_deleted_stops_the_mirror_and_the_next_start() {
+    let topic = "target";
+    let (a, b, place) = mirrored_ten(topic);
+    let running = place.start(&format!("replicate --from a --to b --topic {topic}"));
+    produce(a, topic, &numbered(10..20, 1));
+    await_rows(b, topic, 20);
+    delete_topic(b, topic);
+    let parts = [
+        "participant `b`",
+        "topic target",
+        "target-0 before offset 20",
+        "--on-loss continue",
+    ];
+    let ended = running.await_end().expect(6);
+    for part in parts {
+        assert!(ended.stderr.contains(part), "no {part} in {}", ended.stderr);
+    }
+    produce(a, topic, &numbered(20..25, 1));
+    let ended = place.run(&until_end(topic)).expect(6);
+    for part in parts.iter().chain(&["is missing there"]) {
+        assert!(ended.stderr.contains(part), "no {part} in {}", ended.stderr);
+    }
+    assert_eq!(partitions_of(b, topic), 0, "nothing is made anew by itself");
+
+    let ended = place.run(&(until_end(topic) + " --on-loss continue --json"));
+    let last = ended.expect(0).json().pop().unwrap();
+    let warning = last["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("target-0 before offset 20"), "{warning}");
+    assert_eq!(await_rows(b, topic, 5).len(), 5);
+    // Told once.
+    let again = place.run(&(until_end(topic) + " --json")).expect(0);
+    assert_eq!(
+        again.json().pop().unwrap()["warnings"],
+        serde_json::json!([])
+    );
+}
+
+/// Another topic under the name is not what was mirrored into.
+#[test]
+fn a_destination_topic_made_again_between_two_runs_stops_the_mirror() {
+    let topic = "target-again";
+    let (a, b, place) = mirrored_ten(topic);
+    delete_topic(b, topic);
+    create_topic(b, topic, 1, &[]);
+    produce(a, topic, &numbered(10..12, 1));
+    let ended = place.run(&until_end(topic)).expect(6);
+    assert!(
+        ended.stderr.contains("was deleted there and made again"),
+        "{}",
+        ended.stderr
+    );
+    assert!(read(b, topic).is_empty(), "nothing is written to it");
+    place
+        .run(&(until_end(topic) + " --on-loss continue"))
+        .expect(0);
+    assert_eq!(await_rows(b, topic, 2).len(), 2);
+    place.run(&until_end(topic)).expect(0);
 }
 
 #[test]

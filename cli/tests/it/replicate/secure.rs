@@ -24,13 +24,14 @@ fn a_secured_pair_is_checked_and_mirrored_and_a_wrong_password_is_said_to_be_tha
     let place = Place::new("secure", &[("a", a), ("b", b)]);
     create_topic(a, "secure", 1, &[]);
     produce(a, "secure", &numbered(0..10, 1));
-    let checked = place.run("check --json").code;
+    let checked = place.run("check --json");
     let command = "replicate --from a --to b --topic secure --until-end";
     let mirrored = place.run(command);
     assert_eq!(
-        (checked, mirrored.code),
+        (checked.code, mirrored.code),
         (Some(0), Some(0)),
-        "{}",
+        "{}{}",
+        checked.stdout,
         mirrored.stderr
     );
     assert_eq!(await_rows(b, "secure", 10).len(), 10);

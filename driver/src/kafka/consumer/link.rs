@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::position::PartitionLag;
 
@@ -38,9 +39,18 @@ pub(super) struct Lag {
     pub(super) lines: Vec<PartitionLag>,
     /// Whether these are all that are assigned.
     pub(super) is_whole: bool,
+    /// When the statistics came; a reader that is far enough ahead takes no more of them.
+    pub(super) at: Option<Instant>,
 }
 
 impl Lag {
+    /// The sum, and its age, where something is known of every assigned partition.
+    pub(super) fn behind(&self) -> Option<(u64, Duration)> {
+        let at = self.at.filter(|_| self.is_whole)?;
+        let behind: Option<u64> = self.lines.iter().map(PartitionLag::behind).sum();
+        Some((behind?, at.elapsed()))
+    }
+
     fn set_positions(&mut self, offsets: &Offsets) {
         for line in &mut self.lines {
             if let Some(offset) = offsets.get(&(line.topic.clone(), line.partition)) {
@@ -131,6 +141,7 @@ impl Link {
         Lag {
             lines: books.lag.lines.iter().map(line).collect(),
             is_whole: books.lag.is_whole,
+            at: books.lag.at,
         }
     }
 
@@ -172,6 +183,8 @@ pub(super) fn merge(goal: &mut Offsets, starts: Offsets) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::{Lag, Link, Offsets};
     use crate::kafka::consumer::PartitionLag;
 
@@ -210,6 +223,7 @@ mod tests {
         link.learn(Lag {
             lines: vec![line],
             is_whole: true,
+            at: Some(Instant::now()),
         });
     }
 
@@ -240,6 +254,28 @@ mod tests {
         all_read(&link);
         link.invalidate();
         assert!(link.lag().lines.is_empty() && !link.lag().is_whole);
+        assert_eq!(link.lag().behind(), None);
+    }
+
+    /// A member of a group may have no partition, and one may have partitions that nobody has told of yet.
+    #[test]
+    fn a_sum_is_told_only_where_every_partition_is_known() {
+        let link = Link::default();
+        assert_eq!(link.lag().behind(), None, "nothing is assigned yet");
+        all_read(&link);
+        let sum = |link: &Link| link.lag().behind().map(|(behind, _)| behind);
+        assert_eq!(sum(&link), Some(0));
+        let mut lag = link.lag();
+        lag.lines[0].position = None;
+        link.learn(lag);
+        assert_eq!(sum(&link), None, "its position is not known");
+        let at = Some(Instant::now());
+        link.learn(Lag {
+            lines: Vec::new(),
+            is_whole: true,
+            at,
+        });
+        assert_eq!(sum(&link), Some(0), "it has no partition");
     }
 
     #[test]

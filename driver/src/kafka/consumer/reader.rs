@@ -212,8 +212,12 @@ impl<'a> Reader<'a> {
             let place = (line.topic.clone(), line.partition);
             line.open = self.building.starts.get(&place).copied();
         }
-        let is_whole = lines.len() == self.positions.len();
-        self.shared.link.learn(Lag { lines, is_whole });
+        let is_assigned = self.membership.is_some();
+        self.shared.link.learn(Lag {
+            is_whole: is_assigned && lines.len() == self.positions.len(),
+            lines,
+            at: Some(Instant::now()),
+        });
     }
 
     fn on_error(&mut self, error: &KafkaError) {

@@ -1,0 +1,84 @@
+//! How far the source's group has come, asked without being a member of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gtc::ParticipantConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+
+use crate::failure::Failure;
+
+/// How long a question to the cluster may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The group whose offsets record what is mirrored.
+#[derive(Clone)]
+pub(crate) struct Group {
+    name: String,
+    config: ClientConfig,
+}
+
+impl Group {
+    /// A group of this participant.
+    pub(crate) fn new(source: &ParticipantConfig, name: &str) -> Result<Self, Failure> {
+        let properties = source.kafka_properties().map_err(Failure::config)?;
+        let mut config = properties.client_config();
+        config
+            .set("group.id", name)
+            .set("isolation.level", "read_committed")
+            .set("enable.auto.commit", "false")
+            .set("enable.partition.eof", "true")
+            .set("auto.offset.reset", "earliest");
+        Ok(Self {
+            name: name.to_owned(),
+            config,
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A client that asks for it.
+    pub(crate) fn client(&self) -> Result<BaseConsumer, KafkaError> {
+        self.config.create()
+    }
+
+    /// The partitions of a topic in which it has come further than the very beginning, and how far.
+    pub(crate) async fn passed(
+        &self,
+        topic: &str,
+        partitions: i32,
+    ) -> Result<BTreeMap<i32, i64>, Failure> {
+        let (group, asked) = (self.clone(), topic.to_owned());
+        let passed = tokio::task::spawn_blocking(move || group.ask(&asked, partitions)).await;
+        let failed = |why: String| {
+            Failure::error(format!(
+                "asking how far group {} has come in topic {topic}: {why}; see that the source is \
+                 reachable, and that no open transaction holds its offsets (`gtc list`)",
+                self.name
+            ))
+        };
+        let passed = passed.map_err(|error| failed(error.to_string()))?;
+        passed.map_err(|error| failed(error.to_string()))
+    }
+
+    fn ask(&self, topic: &str, partitions: i32) -> Result<BTreeMap<i32, i64>, KafkaError> {
+        let mut asked = TopicPartitionList::new();
+        for partition in 0..partitions {
+            asked.add_partition(topic, partition);
+        }
+        let committed = self.client()?.committed_offsets(asked, PATIENCE)?;
+        let passed = committed
+            .elements()
+            .into_iter()
+            .filter_map(|place| match place.offset() {
+                Offset::Offset(offset) if offset > 0 => Some((place.partition(), offset)),
+                _ => None,
+            });
+        Ok(passed.collect())
+    }
+}
