@@ -11,22 +11,18 @@ use crate::identity::LogId;
 
 /// Retry delays: doubled from `initial` to `max`, then spread by a jitter of up to a half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default)
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Backoff {
     /// The first delay.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "initial_us", with = "crate::serial::micros")
+        serde(rename = "initial_us", serialize_with = "crate::serial::micros")
     )]
     pub initial: Duration,
     /// The longest delay.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "max_us", with = "crate::serial::micros")
+        serde(rename = "max_us", serialize_with = "crate::serial::micros")
     )]
     pub max: Duration,
 }
@@ -43,7 +39,7 @@ impl Default for Backoff {
 /// What gives way where a cluster has a lower ceiling (`transaction.max.timeout.ms`) than was known when the
 /// coordinator was configured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum GivesWay {
     /// Nothing: the time-out was asked for, and the participant is refused.
@@ -65,7 +61,7 @@ impl GivesWay {
 
 /// One participant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ParticipantConfig {
     /// Its name: letters, digits, `-` and `_`.
     pub name: String,
@@ -76,14 +72,11 @@ pub struct ParticipantConfig {
     /// How long before that time-out a commit is no longer promised (R14).
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "margin_us", with = "crate::serial::micros")
+        serde(rename = "margin_us", serialize_with = "crate::serial::micros")
     )]
     pub margin: Duration,
     /// What gives way to a lower ceiling of its cluster.
-    #[cfg_attr(
-        feature = "serde",
-        serde(default, skip_serializing_if = "GivesWay::is_nothing")
-    )]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "GivesWay::is_nothing"))]
     pub gives_way: GivesWay,
     /// How many slot names one incarnation may make (R6).
     pub names_max: u32,
@@ -91,11 +84,7 @@ pub struct ParticipantConfig {
 
 /// Limits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default)
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Limits {
     /// Transactions that are not ended yet.
     pub transactions_max: usize,
@@ -111,25 +100,25 @@ pub struct Limits {
     /// How long a caller waits for a slot.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "enlist_timeout_us", with = "crate::serial::micros")
+        serde(rename = "enlist_timeout_us", serialize_with = "crate::serial::micros")
     )]
     pub enlist_timeout: Duration,
     /// How long after its decision a caller waits at most for the last acknowledgement.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "report_timeout_us", with = "crate::serial::micros")
+        serde(rename = "report_timeout_us", serialize_with = "crate::serial::micros")
     )]
     pub report_timeout: Duration,
     /// How long a slot stays open unused.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "slot_idle_us", with = "crate::serial::micros")
+        serde(rename = "slot_idle_us", serialize_with = "crate::serial::micros")
     )]
     pub slot_idle: Duration,
     /// How often open transactions are listed (R8).
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "sweep_interval_us", with = "crate::serial::micros")
+        serde(rename = "sweep_interval_us", serialize_with = "crate::serial::micros")
     )]
     pub sweep_interval: Duration,
     /// Slot names that one log record makes known (R6).
@@ -158,7 +147,7 @@ impl Default for Limits {
 
 /// The configuration of one coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Config {
     /// The coordinator's id: letters, digits, `-` and `_`.
     pub coordinator: String,
@@ -167,13 +156,10 @@ pub struct Config {
     /// The participants; a [`ParticipantId`](crate::ParticipantId) is an index into this.
     pub participants: Vec<ParticipantConfig>,
     /// Limits.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub limits: Limits,
     /// Retry delays.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub backoff: Backoff,
     /// The seed of the retry jitter.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub seed: u64,
 }
 

@@ -19,10 +19,7 @@ use crate::request::Decision;
 )]
 pub enum AbortReason {
     /// The caller asked for it.
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     Requested(String),
     /// A branch voted no.
     VotedNo {
@@ -39,10 +36,7 @@ pub enum AbortReason {
     /// It was not asked to commit within its own time-out.
     TimedOut,
     /// The log had no room for the decision; nothing was written.
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     LogFull(String),
     /// A one-phase branch was found aborted by the broker.
     BrokerAborted {
@@ -147,10 +141,7 @@ pub enum Outcome {
     /// Every branch aborted.
     Aborted(AbortReason),
     /// It may have committed; the log or the clusters will tell. Never reported as aborted.
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     InDoubt(String),
     /// Some branches ended otherwise than decided.
     Mixed {
@@ -214,22 +205,13 @@ pub enum Reuse {
 )]
 pub enum StopReason {
     /// An append failed or was not answered (R11).
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     LogFailed(String),
     /// Another owner took the log over (R10).
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     LogFenced(String),
     /// The clusters know more than the log: it is an old copy, or was restored (R13).
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     StaleLog(String),
     /// It was closed.
     Closed,
@@ -260,16 +242,10 @@ pub enum ParticipantStatus {
     /// All preconditions proved: it takes branches.
     Verified,
     /// It cannot be used now, and why; it is tried again.
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     Unavailable(String),
     /// It is stopped until the coordinator restarts, and why (R7, R17, a failure of its driver).
-    #[cfg_attr(
-        feature = "serde",
-        serde(serialize_with = "crate::serial::detail::serialize")
-    )]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     Stopped(String),
 }
 
@@ -411,7 +387,7 @@ pub struct TransactionView {
     /// The application's key.
     #[cfg_attr(
         feature = "serde",
-        serde(rename = "key_hex", serialize_with = "crate::serial::hex::serialize")
+        serde(rename = "key_hex", serialize_with = "crate::serial::hex")
     )]
     pub key: Option<Vec<u8>>,
     /// Its state.

@@ -10,7 +10,7 @@ use crate::identity::{ProducerIdentity, VersionClass};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(rename_all = "kebab-case")
 )]
 pub enum BrokerState {
@@ -34,7 +34,7 @@ pub enum BrokerState {
 
 /// One answer of DescribeTransactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TransactionDescription {
     /// The state.
     pub state: BrokerState,
@@ -50,7 +50,7 @@ pub struct TransactionDescription {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(tag = "inquiry", rename_all = "kebab-case")
 )]
 pub enum Inquiry {
@@ -59,10 +59,10 @@ pub enum Inquiry {
     /// The broker does not know the id (never used, or expired).
     NotFound,
     /// The broker refused to tell, with this Kafka error code.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::code"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::code"))]
     Refused(i16),
     /// No answer: unreachable, timed out, or the coordinator is moving.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     NoAnswer(String),
 }
 
@@ -70,30 +70,26 @@ pub enum Inquiry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(tag = "answer", rename_all = "kebab-case")
 )]
 pub enum EndAnswer {
     /// The broker accepted it (error code 0); for a writer's own call: it returned without error.
     Acknowledged,
     /// The broker answered with this Kafka error code.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::code"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::code"))]
     Code(i16),
     /// Sent, or perhaps sent, and not answered.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     NoAnswer(String),
     /// Provably not sent.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     NotSent(String),
 }
 
 /// What a branch's writer counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(default)
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WriteReport {
     /// Records handed to the producer.
     pub sent: u64,
@@ -115,7 +111,7 @@ pub struct WriteReport {
 
 /// The answer to [`Action::Prepare`](crate::Action::Prepare).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PrepareReport {
     /// What the writer counted, once nothing is in flight any more.
     pub writes: WriteReport,
@@ -129,25 +125,25 @@ pub struct PrepareReport {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(tag = "condition", rename_all = "kebab-case")
 )]
 pub enum SlotCondition {
     /// Proved by the client's own witness.
     Clean,
     /// Not proved, and why.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     Unproven(String),
 }
 
 /// One transactional.id that a cluster listed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ListedTransaction {
     /// The transactional.id.
     pub transactional_id: Arc<str>,
     /// Its producer id.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::decimal"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::decimal"))]
     pub producer_id: i64,
     /// Its state.
     pub state: BrokerState,
@@ -155,7 +151,7 @@ pub struct ListedTransaction {
 
 /// The answer to [`Action::List`](crate::Action::List).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Listing {
     /// All ids with the prefix asked for, in every state.
     pub transactions: Vec<ListedTransaction>,

@@ -18,11 +18,7 @@ impl fmt::Display for LogId {
 
 /// The number of a coordinator's start; raised and forced before anything else (R13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(transparent)
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct Incarnation(pub u32);
 
 /// The identity of a global transaction: the incarnation that began it and a counter.
@@ -57,11 +53,7 @@ impl FromStr for TransactionId {
 
 /// A participant, as its index in [`Config::participants`](crate::Config::participants).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(transparent)
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct ParticipantId(pub u16);
 
 /// The identity of one action; its response echoes it.
@@ -75,18 +67,14 @@ pub struct ActionId(pub u64);
 
 /// The identity of one slot within an incarnation: it is never used for another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(transparent)
-)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct SlotId(pub u32);
 
 /// Which generation of EndTxn a producer speaks; never mixed on one branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(rename_all = "lowercase")
 )]
 pub enum VersionClass {
@@ -98,10 +86,10 @@ pub enum VersionClass {
 
 /// A producer's identity at its broker transaction coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ProducerIdentity {
     /// The producer id.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::decimal"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::decimal"))]
     pub producer_id: i64,
     /// The producer epoch.
     pub epoch: i16,
@@ -109,7 +97,7 @@ pub struct ProducerIdentity {
 
 /// What identifies one branch for good: with it any process can end it, and check what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct BranchIdentity {
     /// The transactional.id that the branch was written under.
     pub transactional_id: Arc<str>,

@@ -89,7 +89,7 @@ pub enum Record {
         /// The application's key.
         #[cfg_attr(
             feature = "serde",
-            serde(rename = "key_hex", serialize_with = "crate::serial::hex::serialize")
+            serde(rename = "key_hex", serialize_with = "crate::serial::hex")
         )]
         key: Option<Arc<[u8]>>,
         /// When, in milliseconds since the Unix epoch.
@@ -130,7 +130,7 @@ pub enum Record {
         /// The application's key.
         #[cfg_attr(
             feature = "serde",
-            serde(rename = "key_hex", serialize_with = "crate::serial::hex::serialize")
+            serde(rename = "key_hex", serialize_with = "crate::serial::hex")
         )]
         key: Option<Arc<[u8]>>,
         /// When it was decided, in milliseconds since the Unix epoch.

@@ -11,7 +11,7 @@ use crate::identity::{ParticipantId, TransactionId, VersionClass};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(rename_all = "kebab-case")
 )]
 pub enum Decision {
@@ -25,7 +25,7 @@ pub enum Decision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(rename_all = "kebab-case")
 )]
 pub enum CommitReturn {
@@ -41,7 +41,7 @@ pub enum CommitReturn {
 #[non_exhaustive]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(tag = "request", rename_all = "kebab-case")
 )]
 pub enum Request {
@@ -50,13 +50,13 @@ pub enum Request {
         /// A key of the application's, to ask for the outcome by after a crash.
         #[cfg_attr(
             feature = "serde",
-            serde(default, rename = "key_hex", with = "crate::serial::hex")
+            serde(rename = "key_hex", serialize_with = "crate::serial::hex")
         )]
         key: Option<Vec<u8>>,
         /// Abort by itself when it was not asked to commit within this time.
         #[cfg_attr(
             feature = "serde",
-            serde(default, rename = "timeout_us", with = "crate::serial::micros_option")
+            serde(rename = "timeout_us", serialize_with = "crate::serial::micros_option")
         )]
         timeout: Option<Duration>,
     },
@@ -93,7 +93,6 @@ pub enum Request {
         /// The global transaction.
         transaction: TransactionId,
         /// When to report.
-        #[cfg_attr(feature = "serde", serde(default))]
         report: CommitReturn,
     },
     /// Abort. `Event::Ended`.

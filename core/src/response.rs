@@ -9,24 +9,24 @@ use crate::identity::ProducerIdentity;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(tag = "failure", rename_all = "kebab-case")
 )]
 pub enum AppendFailure {
     /// Provably nothing was written (no space): the record does not exist.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     Refused(String),
     /// It may or may not be durable (R11).
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     Unknown(String),
     /// Another owner has fenced this log (R10).
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     Fenced(String),
 }
 
 /// Why a slot did not open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SlotFailure {
     /// The time-out asked for is above the cluster's ceiling.
     pub timeout_above_ceiling: bool,
@@ -36,7 +36,7 @@ pub struct SlotFailure {
 
 /// The answer to [`Action::Connect`](crate::Action::Connect).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ConnectReport {
     /// The cluster.id.
     pub cluster_id: String,
@@ -51,7 +51,7 @@ pub struct ConnectReport {
 #[non_exhaustive]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
+    derive(serde::Serialize),
     serde(tag = "response", rename_all = "kebab-case")
 )]
 pub enum Response {
@@ -62,7 +62,7 @@ pub enum Response {
     /// `Connect`: the cluster answered.
     Connected(ConnectReport),
     /// `Connect`: it did not, and why.
-    #[cfg_attr(feature = "serde", serde(with = "crate::serial::detail"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::detail"))]
     ConnectFailed(String),
     /// `OpenSlot`: the producer is initialised.
     SlotOpened {

@@ -3,16 +3,16 @@
 //! are hexadecimal, and what may be above 2^53 is a string. `vectors/README.md` lists all of it.
 
 mod event;
+mod read;
 mod refusal;
+mod take;
 pub(crate) mod words;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
-use core::str::FromStr;
 use core::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::identity::{LogId, SlotId, TransactionId};
@@ -24,26 +24,16 @@ impl Serialize for TransactionId {
     }
 }
 
-impl<'de> Deserialize<'de> for TransactionId {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::from_str(&String::deserialize(from)?).map_err(D::Error::custom)
-    }
-}
-
 impl Serialize for LogId {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for LogId {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let id = u64::from_str_radix(&text, 16).ok().map(Self);
-        // Only the form that is written, so that one log has one name.
-        id.filter(|id| id.to_string() == text)
-            .ok_or_else(|| D::Error::custom("a log id has 16 hexadecimal digits"))
-    }
+/// Only the form that is written, so that one log has one name.
+fn log_id(text: &str) -> Option<LogId> {
+    let id = u64::from_str_radix(text, 16).ok().map(LogId);
+    id.filter(|id| id.to_string() == text)
 }
 
 /// One member.
@@ -70,113 +60,44 @@ pub(crate) fn own<S: Serializer>(name: &str, to: S) -> Result<S::Ok, S::Error> {
 }
 
 /// A text for people, as the member `detail`.
-pub(crate) mod detail {
-    use super::{Deserialize, Deserializer, Serializer, String, member};
-
-    #[derive(serde::Deserialize)]
-    struct Detail {
-        detail: String,
-    }
-
-    pub(crate) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
-        member(to, "detail", text)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-        Detail::deserialize(from).map(|found| found.detail)
-    }
+pub(crate) fn detail<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    member(to, "detail", text)
 }
 
 /// A Kafka error code, as the member `code`.
-pub(crate) mod code {
-    use super::{Deserialize, Deserializer, Serializer, member};
-
-    #[derive(serde::Deserialize)]
-    struct Code {
-        code: i16,
-    }
-
-    pub(crate) fn serialize<S: Serializer>(code: &i16, to: S) -> Result<S::Ok, S::Error> {
-        member(to, "code", code)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i16, D::Error> {
-        Code::deserialize(from).map(|found| found.code)
-    }
+pub(crate) fn code<S: Serializer>(code: &i16, to: S) -> Result<S::Ok, S::Error> {
+    member(to, "code", code)
 }
 
 /// A number that may be above 2^53, as a string.
-pub(crate) mod decimal {
-    use super::{Deserialize, Deserializer, Error, Serializer, String};
-
-    pub(crate) fn serialize<S: Serializer>(number: &i64, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(number)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(D::Error::custom)
-    }
+pub(crate) fn decimal<S: Serializer>(number: &i64, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(number)
 }
 
 /// A duration in whole microseconds; what is longer than a number can say is the longest.
-pub(crate) mod micros {
-    use super::{Deserialize, Deserializer, Duration, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        u64::deserialize(from).map(Duration::from_micros)
-    }
+pub(crate) fn micros<S: Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// As [`micros`], or null.
-pub(crate) mod micros_option {
-    use super::{Deserialize, Deserializer, Duration, Serializer, micros};
-
-    pub(crate) fn serialize<S: Serializer>(
-        span: &Option<Duration>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match span {
-            Some(span) => micros::serialize(span, to),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        let micros = Option::<u64>::deserialize(from)?;
-        Ok(micros.map(Duration::from_micros))
+pub(crate) fn micros_option<S: Serializer>(
+    span: &Option<Duration>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match span {
+        Some(span) => micros(span, to),
+        None => to.serialize_none(),
     }
 }
 
 /// Bytes as hexadecimal digits, or null.
-pub(crate) mod hex {
-    use super::{Deserialize, Deserializer, Error, Serializer, String, Vec, from_hex, to_hex};
-
-    pub(crate) fn serialize<S: Serializer, B: AsRef<[u8]>>(
-        bytes: &Option<B>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match bytes {
-            Some(bytes) => to.serialize_str(&to_hex(bytes.as_ref())),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Vec<u8>>, D::Error> {
-        let digits = Option::<String>::deserialize(from)?;
-        digits
-            .map(|digits| {
-                from_hex(&digits).ok_or_else(|| D::Error::custom("no hexadecimal digits"))
-            })
-            .transpose()
+pub(crate) fn hex<S: Serializer, B: AsRef<[u8]>>(
+    bytes: &Option<B>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match bytes {
+        Some(bytes) => to.serialize_str(&to_hex(bytes.as_ref())),
+        None => to.serialize_none(),
     }
 }
 

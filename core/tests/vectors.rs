@@ -133,33 +133,3 @@ fn every_golden_scenario_replays_bit_for_bit() {
     let steps: usize = files.iter().map(|path| replay(path)).sum();
     assert!(steps > 1000, "{steps} steps");
 }
-
-/// What does not follow the form is refused, and not taken for something else.
-#[test]
-fn words_that_do_not_exist_are_refused() {
-    let refused = [
-        json!({ "request": "rollback", "transaction": "1-1" }),
-        json!({ "request": "commit", "transaction": "1" }),
-        json!({ "request": "commit", "transaction": "1-1", "report": "soon" }),
-        json!({ "request": "enlist", "transaction": "1-1" }),
-        json!({ "request": "begin", "key_hex": "0" }),
-        json!({ "request": "begin", "key_hex": "+1" }),
-    ];
-    for value in refused {
-        assert!(
-            serde_json::from_value::<Request>(value.clone()).is_err(),
-            "{value}"
-        );
-    }
-    let refused = [
-        json!({ "response": "ended", "answer": "code" }),
-        json!({ "response": "ended", "answer": "maybe" }),
-        json!({ "response": "connect-failed" }),
-    ];
-    for value in refused {
-        assert!(
-            serde_json::from_value::<Response>(value.clone()).is_err(),
-            "{value}"
-        );
-    }
-}

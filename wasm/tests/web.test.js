@@ -28,7 +28,7 @@ test('the class is there once the module is', async () => {
 
 test('the module stays small, above all as it is fetched', () => {
   const bytes = readFileSync(MODULE);
-  assert.ok(bytes.length < 500_000, `${bytes.length} bytes`);
+  assert.ok(bytes.length < 300_000, `${bytes.length} bytes`);
   const compressed = gzipSync(bytes).length;
-  assert.ok(compressed < 200_000, `${compressed} bytes compressed`);
+  assert.ok(compressed < 130_000, `${compressed} bytes compressed`);
 });

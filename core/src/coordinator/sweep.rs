@@ -214,12 +214,15 @@ impl Coordinator {
         let open = self.ledger.open.values().filter(|entry| !entry.completed);
         let recorded = open.flat_map(|entry| entry.unfinished());
         let spared = !self.rules.lack(Broken::R8Protect);
-        slots
+        let found = slots
             .map(|slot| slot.name.clone())
             .chain(unfinished.filter_map(|branch| branch.transactional_id.clone()))
             .chain(recorded.map(|branch| branch.identity.transactional_id.clone()))
-            .filter(|_| spared)
-            .collect()
+            .filter(|_| spared);
+        // To collect them would sort them first, by code that is as large as all of this file.
+        let mut names = BTreeSet::new();
+        names.extend(found);
+        names
     }
 
     fn note_foreign(&mut self, p: ParticipantId, listing: &Listing) {
@@ -257,10 +260,12 @@ impl Coordinator {
         let parsed = listing.transactions.iter();
         let parsed =
             parsed.filter_map(|t| SlotName::parse(&self.config.coordinator, &t.transactional_id));
-        let listed: BTreeSet<_> = parsed
-            .filter(|name| *name.participant == *participant)
-            .map(|name| name.incarnation)
-            .collect();
+        let mut listed = BTreeSet::new();
+        listed.extend(
+            parsed
+                .filter(|name| *name.participant == *participant)
+                .map(|name| name.incarnation),
+        );
         let gone: Vec<_> = self
             .ledger
             .names

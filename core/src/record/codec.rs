@@ -10,7 +10,14 @@ use crate::event::HeuristicKind;
 use crate::identity::{BranchIdentity, Incarnation, ProducerIdentity, TransactionId, VersionClass};
 use crate::request::Decision;
 
-const CRC32C: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
+const CRC32C: Crc<u32, Tables> = Crc::<u32, Tables>::new(&CRC_32_ISCSI);
+
+/// How many bytes are taken at once; a kilobyte each.
+#[cfg(not(target_family = "wasm"))]
+type Tables = Table<16>;
+/// A module is loaded over networks, and its log is a host's.
+#[cfg(target_family = "wasm")]
+type Tables = Table<1>;
 const CHECKSUM_BYTES: usize = 4;
 
 mod kind {

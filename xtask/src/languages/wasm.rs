@@ -13,8 +13,7 @@ use crate::test_run::Sum;
 const TARGET: &str = "wasm32-unknown-unknown";
 
 pub(super) fn test(_clusters: &Clusters) -> Result<Sum, Failure> {
-    let target = require_target();
-    target.and_then(|()| build())?;
+    build()?;
     let project = make_project().map_err(|cause| Failure::new(format!("wasm: {cause}")))?;
     let mut pack = npm(&root().join("wasm"));
     pack.args(["pack", "--silent", "--pack-destination"])
@@ -69,7 +68,9 @@ fn require_target() -> Result<(), Failure> {
         .run()
 }
 
-fn build() -> Result<(), Failure> {
+/// Builds the module and puts it beside its glue.
+pub(crate) fn build() -> Result<(), Failure> {
+    require_target()?;
     let build = [
         "build",
         "--quiet",
@@ -81,11 +82,23 @@ fn build() -> Result<(), Failure> {
         TARGET,
     ];
     Step::new("module", cargo(&build)).run()?;
-    let module = built(TARGET).join("wasm/gtc_wasm.wasm");
-    let copied = fs::copy(&module, root().join("wasm/gtc_core.wasm"));
-    let length = copied.map_err(|cause| Failure::new(format!("{}: {cause}", module.display())))?;
-    eprintln!("xtask: the module has {length} bytes");
-    Ok(())
+    shrink(&built(TARGET).join("wasm/gtc_wasm.wasm"))
+}
+
+/// Binaryen makes it a sixth smaller than the compiler does.
+fn shrink(module: &Path) -> Result<(), Failure> {
+    let source = root().join("wasm");
+    let mut tools = npm(&source);
+    tools.args(["ci", "--ignore-scripts", "--silent"]);
+    Step::new("tools for WebAssembly", tools).run()?;
+    let mut shrink = Command::new("node");
+    shrink
+        .args(["node_modules/binaryen/bin/wasm-opt", "-Oz", "--converge"])
+        .args(["--strip-producers", "--strip-target-features"])
+        .arg(module)
+        .args(["-o", "gtc_core.wasm"])
+        .current_dir(&source);
+    Step::new("smaller module", shrink).run()
 }
 
 /// A project with nothing in it but the tests and the example, which use the package by its name.
