@@ -15,7 +15,7 @@ use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 
-use crate::figures::{Scratch, median_and_p99, millis};
+use crate::figures::{Scratch, median_and_p99, millis, ratio};
 use crate::log_sync;
 
 pub const TOPIC: &str = "bench";
@@ -104,18 +104,6 @@ where
     Ok(Sample::new(each, begun))
 }
 
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// The median of the rounds' own ratios: drift of the machine between rounds cancels.
-fn ratio(above: &[f64], below: &[f64]) -> f64 {
-    let each: Vec<f64> = above.iter().zip(below).map(|(a, b)| a / b).collect();
-    median(&each)
-}
-
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let clusters = Cluster::start_all(["eu", "us"].map(ClusterOptions::new))?;
     let runtime = tokio::runtime::Runtime::new()?;
@@ -189,7 +177,7 @@ fn report(kinds: &[Kind; 5], syncs: &[(f64, f64)]) {
     );
 }
 
-async fn create_topic(cluster: &Cluster) -> Result<(), Box<dyn std::error::Error>> {
+pub async fn create_topic(cluster: &Cluster) -> Result<(), Box<dyn std::error::Error>> {
     let admin: AdminClient<DefaultClientContext> = client(cluster).create()?;
     let topic = NewTopic::new(TOPIC, 4, TopicReplication::Fixed(1));
     for result in admin.create_topics(&[topic], &AdminOptions::new()).await? {

@@ -18,6 +18,19 @@ pub fn median_and_p99(mut samples: Vec<Duration>) -> (Duration, Duration) {
     (percentile(&samples, 50), percentile(&samples, 99))
 }
 
+/// The middle one.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The median of the rounds' own ratios: drift of the machine between rounds cancels.
+pub fn ratio(above: &[f64], below: &[f64]) -> f64 {
+    let each: Vec<f64> = above.iter().zip(below).map(|(a, b)| a / b).collect();
+    median(&each)
+}
+
 /// Milliseconds with two digits.
 pub fn millis(span: Duration) -> String {
     format!("{:.2}", span.as_secs_f64() * 1e3)

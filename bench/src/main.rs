@@ -1,4 +1,4 @@
-//! Benchmarks of the core, the log and a commit; each prints ratios within one run.
+//! Benchmarks of the core, the log, a commit and the languages; each prints ratios within one run.
 //!
 //! Absolute times differ between machines and from hour to hour. What a benchmark here claims is a
 //! ratio of two things measured in turn.
@@ -8,6 +8,7 @@
 mod commit;
 mod core_step;
 mod figures;
+mod languages;
 mod log_sync;
 mod recovery;
 
@@ -30,6 +31,11 @@ enum Benchmark {
     Log(log_sync::Options),
     /// Reading a log of many records back, and replaying it.
     Recovery(recovery::Options),
+    /// Transactions on two real clusters from each language, against Rust.
+    Languages(languages::Options),
+    /// The program of Rust among those of the languages.
+    #[command(hide = true)]
+    Program(languages::program::Options),
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,5 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Benchmark::Commit(options) => commit::run(&options),
         Benchmark::Log(options) => log_sync::run(&options),
         Benchmark::Recovery(options) => recovery::run(&options),
+        Benchmark::Languages(options) => languages::run(&options),
+        Benchmark::Program(options) => languages::program::run(&options),
     }
 }

@@ -11,7 +11,7 @@ cargo xtask: the one door
   languages [NAME...]          builds, installs and tests the packages: c, java, node, python, wasm
   package c PREFIX             installs the C library to a prefix
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
-  bench NAME [ARGS]            commit, core, log or recovery
+  bench NAME [ARGS]            commit, core, languages, log or recovery
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
   sim --seeds N                seeded histories of a simulated world around the core
   fuzz [TARGET] [--smoke]      every decoder, and the core, against inputs that mean harm
@@ -81,8 +81,11 @@ const LANGUAGES: &str = "\
 cargo xtask languages [NAME...]
 
 Builds the packages for other languages, installs each as its users would, checks its types and
-runs its tests on two real clusters that it starts. Names: c, java, node, python, wasm; all if
-none is given.";
+runs its tests on two real clusters that it starts. Names: c, java, node, python, wasm, crash; all
+if none is given.
+`crash` comes after the languages: the sample crash-and-recover of each is killed between decision
+and completion, and the next language recovers the same log. Alone, it takes all packages as they
+were built before.";
 
 const PACKAGE: &str = "\
 cargo xtask package c PREFIX [--features FEATURES]
@@ -105,6 +108,7 @@ cargo xtask bench NAME [ARGS]
 
   commit     latency and throughput of global transactions on real clusters
   core       the protocol's state machine alone
+  languages  transactions from C, Java, Node and Python, against Rust, on real clusters
   log        the file log against the disk
   recovery   reading a log of a million records
 

@@ -2,24 +2,29 @@
 //! users would have them, on two real clusters.
 
 mod c;
+mod clusters;
+mod crash;
 mod java;
 mod node;
 mod python;
 mod wasm;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use gtc_clusters::{Cluster, ClusterOptions};
+use clusters::Clusters;
 
-use crate::command::{Failure, report};
+use crate::command::{Failure, report, root};
 use crate::prerequisites::{Need, require};
 use crate::test_run::Sum;
 
-/// The names of the clusters, as configurations call them.
-const CLUSTERS: [&str; 2] = ["eu", "us"];
-/// Tells the tests of every language where the clusters are: `eu=HOST:PORT us=HOST:PORT`.
-const ENVIRONMENT: &str = "GTC_TEST_CLUSTERS";
+/// The step after the languages, which is called by this name beside theirs.
+const CRASH: &str = "crash";
+
+/// A program and its first arguments.
+type Words = Vec<PathBuf>;
+type BuildBench = fn(&Path) -> Result<Words, Failure>;
 
 /// One language.
 struct Language {
@@ -28,6 +33,12 @@ struct Language {
     /// Builds and tests its package; the environment of each test program is set by
     /// [`Clusters::name_in`].
     test: fn(&Clusters) -> Result<Sum, Failure>,
+    /// How its sample crash-and-recover is called once the package is built and tested; none for
+    /// a language without the driver.
+    crash: Option<fn() -> Result<Command, Failure>>,
+    /// Builds its program of the benchmark in a directory, with the package, for release, and tells
+    /// the words that start it.
+    bench: Option<BuildBench>,
 }
 
 const ALL: &[Language] = &[
@@ -35,26 +46,36 @@ const ALL: &[Language] = &[
         name: "c",
         need: Need::C,
         test: c::test,
+        crash: Some(c::crash_and_recover),
+        bench: Some(c::bench),
     },
     Language {
         name: "java",
         need: Need::Java,
         test: java::test,
+        crash: Some(java::crash_and_recover),
+        bench: Some(java::bench),
     },
     Language {
         name: "node",
         need: Need::Node,
         test: node::test,
+        crash: Some(node::crash_and_recover),
+        bench: Some(node::bench),
     },
     Language {
         name: "python",
         need: Need::Python,
         test: python::test,
+        crash: Some(python::crash_and_recover),
+        bench: Some(python::bench),
     },
     Language {
         name: "wasm",
         need: Need::Node,
         test: wasm::test,
+        crash: None,
+        bench: None,
     },
 ];
 
@@ -73,51 +94,85 @@ pub(crate) fn run(names: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Tests the named languages, or all.
+/// Tests the named languages, or all, and then lets them recover each other's crashes.
 pub(crate) fn test(names: &[String]) -> Result<Sum, Failure> {
-    let languages = chosen(names)?;
+    let chosen = Chosen::of(names)?;
     let mut needs = vec![Need::Build, Need::Clusters];
-    needs.extend(languages.iter().map(|language| language.need));
+    let languages = chosen.languages.iter().chain(&chosen.ring);
+    needs.extend(languages.map(|language| language.need));
     require(&needs)?;
     let clusters = Clusters::start()?;
     let mut sum = Sum::default();
-    for language in languages {
+    for language in chosen.languages {
         let start = Instant::now();
         eprintln!("xtask: {} ...", language.name);
         sum += (language.test)(&clusters)?;
         report(language.name, start);
     }
+    if !chosen.ring.is_empty() {
+        sum += crash::test(&clusters, &chosen.ring)?;
+    }
     Ok(sum)
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Language>, Failure> {
-    let known: Vec<&str> = ALL.iter().map(|language| language.name).collect();
-    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        let cause = format!("there is no `{name}`; choose of {}", known.join(", "));
-        return Err(Failure::usage(cause));
-    }
-    let is_chosen =
-        |language: &&Language| names.is_empty() || names.iter().any(|name| name == language.name);
-    Ok(ALL.iter().filter(is_chosen).collect())
+/// Each language with the words that start its program of the benchmark, built for release.
+pub(crate) fn bench_programs() -> Result<Vec<(&'static str, Words)>, Failure> {
+    let needs: Vec<Need> = needs().collect();
+    require(&needs)?;
+    let build = |language: &Language| {
+        let home = root().join("target/bench/languages").join(language.name);
+        let made = std::fs::create_dir_all(&home).and_then(|()| home.canonicalize());
+        let home = made.map_err(|cause| about(&home, &cause))?;
+        language
+            .bench
+            .map(|bench| Ok((language.name, bench(&home)?)))
+            .transpose()
+    };
+    ALL.iter()
+        .filter_map(|language| build(language).transpose())
+        .collect()
 }
 
-/// Two clusters that end with this command.
-struct Clusters(Vec<Cluster>);
+fn about(path: &Path, cause: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {cause}", path.display()))
+}
 
-impl Clusters {
-    fn start() -> Result<Self, Failure> {
-        let options = CLUSTERS.map(|name| ClusterOptions::new(format!("languages-{name}")));
-        Ok(Self(Cluster::start_all(options)?))
-    }
+/// What was asked for.
+struct Chosen {
+    languages: Vec<&'static Language>,
+    /// Those that recover each other's crashes.
+    ring: Vec<&'static Language>,
+}
 
-    /// Tells `command` where they are.
-    fn name_in(&self, command: &mut Command) {
-        let pairs: Vec<String> = CLUSTERS
-            .iter()
-            .zip(&self.0)
-            .map(|(name, cluster)| format!("{name}={}", cluster.bootstrap()))
-            .collect();
-        command.env(ENVIRONMENT, pairs.join(" "));
+impl Chosen {
+    /// Everything, or what is named. The step `crash` alone takes all languages as they were built
+    /// before.
+    fn of(names: &[String]) -> Result<Self, Failure> {
+        let is_named = |name: &str| names.iter().any(|one| one == name);
+        let mut known: Vec<&str> = ALL.iter().map(|language| language.name).collect();
+        known.push(CRASH);
+        if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
+            let cause = format!("there is no `{name}`; choose of {}", known.join(", "));
+            return Err(Failure::usage(cause));
+        }
+        let all = || ALL.iter();
+        let mut languages: Vec<_> = all().filter(|language| is_named(language.name)).collect();
+        let mut ring = match languages.is_empty() {
+            true => all().collect(),
+            false => languages.clone(),
+        };
+        ring.retain(|language| language.crash.is_some());
+        if names.is_empty() {
+            languages = all().collect();
+        } else if !is_named(CRASH) {
+            ring.clear();
+        }
+        match ring.len() {
+            1 => Err(Failure::usage(
+                "one crash is recovered by another language: name two",
+            )),
+            _ => Ok(Self { languages, ring }),
+        }
     }
 }
 
@@ -125,11 +180,25 @@ impl Clusters {
 mod tests {
     use super::*;
 
+    fn names(languages: &[&Language]) -> Vec<&'static str> {
+        languages.iter().map(|language| language.name).collect()
+    }
+
     #[test]
     fn languages_are_chosen_by_name_and_all_without_one() {
-        assert_eq!(chosen(&[]).unwrap().len(), ALL.len());
-        let python = chosen(&["python".to_owned()]).unwrap();
-        assert_eq!(python[0].name, "python");
-        assert!(chosen(&["cobol".to_owned()]).is_err());
+        let chosen = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            Chosen::of(&words).map(|chosen| (names(&chosen.languages), names(&chosen.ring)))
+        };
+        let ring = ["c", "java", "node", "python"];
+        let all = chosen(&[]).unwrap();
+        assert_eq!(all.0, [&ring[..], &["wasm"]].concat());
+        assert_eq!(all.1, ring);
+        assert_eq!(chosen(&["python"]).unwrap(), (vec!["python"], vec![]));
+        assert_eq!(chosen(&["crash"]).unwrap(), (vec![], ring.to_vec()));
+        let two = vec!["c", "node"];
+        assert_eq!(chosen(&["node", "crash", "c"]).unwrap(), (two.clone(), two));
+        assert!(chosen(&["cobol"]).is_err());
+        assert!(chosen(&["c", "crash"]).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod clusters;
 mod command;
 mod fuzz;
@@ -76,7 +77,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "exhaust" => exhaust(rest),
         "chaos" => chaos(rest),
         "fuzz" => fuzz::run(rest),
-        _ => bench(rest),
+        _ => bench::run(rest),
     }
 }
 
@@ -104,22 +105,6 @@ fn demo(arguments: &[String]) -> Result<(), Failure> {
             .unwrap_or(arguments),
     );
     Step::new("demo", demo).run()
-}
-
-fn bench(arguments: &[String]) -> Result<(), Failure> {
-    const NAMES: [&str; 4] = ["commit", "core", "log", "recovery"];
-    let name = arguments.first().map(String::as_str).unwrap_or_default();
-    if !NAMES.contains(&name) {
-        let cause = format!(
-            "there is no benchmark `{name}`; choose one of {}",
-            NAMES.join(", ")
-        );
-        return Err(Failure::usage(cause));
-    }
-    require(&[Need::Build, Need::Clusters])?;
-    let mut bench = cargo(&["run", "--quiet", "--release", "-p", "gtc-bench", "--"]);
-    bench.args(arguments);
-    Step::new("bench", bench).run()
 }
 
 /// With debug assertions: the core then checks its invariants after every step.

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Clusters;
+use super::Words;
+use super::clusters::Clusters;
+use super::crash::require_built;
 use crate::command::{Failure, Step, cargo, root, run_reading};
 use crate::package;
 use crate::test_run::Sum;
@@ -19,6 +21,8 @@ const SAMPLES: [&str; 7] = [
     "own_producer",
 ];
 const STRICT: [&str; 6] = ["-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+const BENCH: &str = "transactions";
+const LSAN_OPTIONS: &str = "LSAN_OPTIONS";
 const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
@@ -35,17 +39,14 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
         "gtc-c/crash-points",
     ];
     Step::new("library for C", cargo(&build)).run()?;
-    let compiler = Compiler::new()?;
+    let compiler = Compiler::new(home(), "debug")?;
     compiler.compile_all()?;
     let mut tests = Command::new("./tests");
     tests
         .current_dir(&compiler.home)
         .env("GTC_PROGRAM", package::built("debug").join("gtc"))
         .env("GTC_VECTORS", root().join("vectors/golden"))
-        .env(
-            "LSAN_OPTIONS",
-            suppressions("print_suppressions=0:suppressions", "asan"),
-        )
+        .env(LSAN_OPTIONS, leaks_of_others())
         .env("VALGRIND_OPTS", suppressions("--suppressions", "valgrind"));
     clusters.name_in(&mut tests);
     let mut last = String::new();
@@ -58,6 +59,32 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
             "the tests of C ended with {status}: {last}"
         ))),
     }
+}
+
+/// The program, compiled against the installed library.
+pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
+    let build = cargo(&["build", "--quiet", "--release", "-p", "gtc-c"]);
+    Step::new("library for C", build).run()?;
+    let compiler = Compiler::new(home.to_owned(), "release")?;
+    compiler.compile_bench(&["-O2"])?;
+    Ok(vec![home.join(BENCH)])
+}
+
+/// The sample as the tests have compiled it; the crash test gives it a configuration.
+pub(super) fn crash_and_recover() -> Result<Command, Failure> {
+    let program = home().join("crash_and_recover");
+    require_built("c", &program)?;
+    let mut sample = Command::new(program);
+    sample.env(LSAN_OPTIONS, leaks_of_others());
+    Ok(sample)
+}
+
+fn home() -> PathBuf {
+    root().join("target/languages/c")
+}
+
+fn leaks_of_others() -> String {
+    suppressions("print_suppressions=0:suppressions", "asan")
 }
 
 /// Leaks that are not ours.
@@ -73,10 +100,10 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn new() -> Result<Self, Failure> {
-        let home = root().join("target/languages/c");
+    /// Installs the library of a profile below `home`.
+    fn new(home: PathBuf, profile: &str) -> Result<Self, Failure> {
         let prefix = home.join("prefix");
-        package::install_c("debug", &[], &prefix)?;
+        package::install_c(profile, &[], &prefix)?;
         let compiler = Self { home, prefix };
         compiler.clean()?;
         Ok(compiler)
@@ -101,6 +128,7 @@ impl Compiler {
             let source = [format!("samples/{name}.c")];
             self.cc("cc", (name, &source), [&shared, &strings(&SANITIZED)])?;
         }
+        self.compile_bench(&[])?;
         let tests = [
             "main",
             "world",
@@ -120,6 +148,12 @@ impl Compiler {
         self.cc("cc", ("basic-plain", &basic), [&shared, &none])?;
         let whole = self.flags("gtc-static")?;
         self.cc("cc", ("basic-static", &basic), [&whole, &none])
+    }
+
+    fn compile_bench(&self, flags: &[&str]) -> Result<(), Failure> {
+        let source = [format!("bench/{BENCH}.c")];
+        let flags = [&self.flags("gtc")?, &strings(flags)];
+        self.cc("cc", (BENCH, &source), flags)
     }
 
     /// What a program needs to find the library, at compile time and when it runs.
@@ -153,7 +187,7 @@ impl Compiler {
     }
 }
 
-/// Thirteen programs are compiled: only one that fails is worth a line.
+/// Fourteen programs are compiled: only one that fails is worth a line.
 fn run_quietly(name: &str, mut command: Command) -> Result<(), Failure> {
     let status = command
         .status()

@@ -1,19 +1,31 @@
 //! The Java package: built and packaged by Maven, and tested with its jars, against both ends of
 //! the Kafka clients that it works with.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Clusters;
-use crate::command::{Failure, root, run_reading};
+use super::clusters::Clusters;
+use super::crash::require_built;
+use super::{Words, about};
+use crate::command::{Failure, Step, root, run_reading};
 use crate::test_run::Sum;
 
 /// As the workspace builds for tests; crash points and the program gtc are for the crash tests.
 const BUILD: [&str; 3] = [
     "-Dcargo.arguments=-p gtc-cli --features gtc-jni/crash-points",
     "-Dcargo.output=debug",
-    // A library with debug information takes long to compress.
-    "-Dnative.compress=false",
+    NO_COMPRESSION,
 ];
+/// A library with debug information takes long to compress.
+const NO_COMPRESSION: &str = "-Dnative.compress=false";
+/// As Rust is built that the others are compared with.
+const RELEASE: [&str; 3] = [
+    "-Dcargo.arguments=--release",
+    "-Dcargo.output=release",
+    NO_COMPRESSION,
+];
+const BENCH: &str = "Transactions";
 /// Tells the tests where the program gtc is.
 const PROGRAM: &str = "GTC_PROGRAM";
 /// The newest client is the one in the pom.
@@ -23,6 +35,57 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
     let mut sum = package(clusters, &[])?;
     sum += package(clusters, &OLDEST_CLIENT)?;
     Ok(sum)
+}
+
+/// The sample as the tests have compiled it, with the jars.
+pub(super) fn crash_and_recover() -> Result<Command, Failure> {
+    let classes = target().join("test-classes");
+    require_built("java", &classes.join("CrashAndRecover.class"))?;
+    let mut path = jars()?;
+    path.push(classes);
+    let mut sample = Command::new("java");
+    sample.arg("-cp").arg(class_path(path)?);
+    sample.arg("CrashAndRecover");
+    Ok(sample)
+}
+
+/// The program, with copies of the jars: the tests build others in that place.
+pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
+    let mut build = Command::new("mvn");
+    build
+        .args(["-B", "-q", "package", "-DskipTests"])
+        .args(RELEASE);
+    build.current_dir(root().join("java"));
+    Step::new("package for Java", build).run()?;
+    let copied = |file: PathBuf| {
+        let copy = home.join(file.file_name().unwrap_or_default());
+        let copied = std::fs::copy(&file, &copy).map(|_| copy);
+        copied.map_err(|cause| about(&file, &cause))
+    };
+    copied(target().join("test-classes").join(format!("{BENCH}.class")))?;
+    let mut path = vec![home.to_owned()];
+    for jar in jars()? {
+        path.push(copied(jar)?);
+    }
+    let path = class_path(path)?.into();
+    Ok(vec!["java".into(), "-cp".into(), path, BENCH.into()])
+}
+
+fn target() -> PathBuf {
+    root().join("java/target")
+}
+
+/// The classes and the native.
+fn jars() -> Result<Vec<PathBuf>, Failure> {
+    let target = target();
+    let files = std::fs::read_dir(&target).map_err(|cause| about(&target, &cause))?;
+    let files = files.flatten().map(|file| file.path());
+    let is_jar = |path: &PathBuf| path.extension().is_some_and(|end| end == "jar");
+    Ok(files.filter(is_jar).collect())
+}
+
+fn class_path(files: Vec<PathBuf>) -> Result<OsString, Failure> {
+    std::env::join_paths(files).map_err(Failure::new)
 }
 
 fn package(clusters: &Clusters, arguments: &[&str]) -> Result<Sum, Failure> {

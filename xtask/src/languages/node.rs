@@ -5,28 +5,35 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Clusters;
+use super::clusters::Clusters;
+use super::crash::require_built;
+use super::{Words, about};
 use crate::command::{Failure, Step, cargo, root, run_reading};
 use crate::test_run::Sum;
 
 /// As the workspace builds for tests, so that little is built twice; crash points are for the
 /// crash tests.
 const BUILD: &str = "--profile dev --features crash-points";
+/// As Rust is built that the others are compared with.
+const RELEASE: &str = "--profile release";
+const BENCH: &str = "bench/transactions.mjs";
 /// What the tests need beside the package, at the versions of its lock file.
 const TOOLS: &[&str] = &["@types", "kafkajs", "typescript", "undici-types"];
 /// A test that hangs fails.
 const TIMEOUT: &str = "--test-timeout=180000";
 
 pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
-    let project = Project::make()?;
-    let mut tools = program("npm", source());
-    tools.args(["ci", "--ignore-scripts"]);
-    Step::new("tools for Node", tools).run()?;
-    let tarball = project.pack()?;
+    install_tools()?;
+    let project = Project::make(home())?;
+    let tarball = project.pack(BUILD)?;
     project.install(&tarball)?;
+    project.link_tools()?;
     let mut types = program("node", source());
     types.args(["node_modules/typescript/bin/tsc", "-p", "test"]);
     Step::new("types", types).run()?;
+    let mut bench = program("node", source());
+    bench.args(["--check", BENCH]);
+    Step::new("program of the benchmark", bench).run()?;
     let mut tests = program("node", project.home.clone());
     tests.args(["--test", "--test-reporter=spec", TIMEOUT]);
     tests.args(project.test_files()?);
@@ -42,6 +49,36 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
         (false, _) if sum.failed > 0 => Ok(sum),
         _ => Err(Failure::new(format!("node ended with {status}"))),
     }
+}
+
+/// The program, beside the installed package.
+pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
+    install_tools()?;
+    let project = Project::make(home.to_owned())?;
+    let tarball = project.pack(RELEASE)?;
+    project.install(&tarball)?;
+    let (source, copy) = (source().join(BENCH), project.home.join("transactions.mjs"));
+    std::fs::copy(&source, &copy).map_err(|cause| about(&source, &cause))?;
+    Ok(vec!["node".into(), copy])
+}
+
+fn install_tools() -> Result<(), Failure> {
+    let mut tools = program("npm", source());
+    tools.args(["ci", "--ignore-scripts"]);
+    Step::new("tools for Node", tools).run()
+}
+
+/// The sample of the installed package.
+pub(super) fn crash_and_recover() -> Result<Command, Failure> {
+    let sample = home().join("node_modules/gtc/samples/crash-and-recover.mjs");
+    require_built("node", &sample)?;
+    let mut run = program("node", root());
+    run.arg(sample.canonicalize().unwrap_or(sample));
+    Ok(run)
+}
+
+fn home() -> PathBuf {
+    root().join("target/languages/node")
 }
 
 fn source() -> PathBuf {
@@ -62,8 +99,7 @@ struct Project {
 }
 
 impl Project {
-    fn make() -> Result<Self, Failure> {
-        let home = root().join("target/languages/node");
+    fn make(home: PathBuf) -> Result<Self, Failure> {
         let made = remove(&home)
             .and_then(|()| std::fs::create_dir_all(&home))
             .and_then(|()| std::fs::write(home.join("package.json"), "{ \"private\": true }\n"))
@@ -73,11 +109,11 @@ impl Project {
     }
 
     /// Builds the package, and gives back its tarball.
-    fn pack(&self) -> Result<PathBuf, Failure> {
+    fn pack(&self, build: &str) -> Result<PathBuf, Failure> {
         let mut pack = program("npm", source());
         pack.args(["pack", "--silent", "--pack-destination"])
             .arg(&self.home)
-            .env("GTC_BUILD", BUILD);
+            .env("GTC_BUILD", build);
         Step::new("package for Node", pack).run()?;
         let is_tarball = |path: &PathBuf| path.extension().is_some_and(|end| end == "tgz");
         let tarball = files(&self.home)?.into_iter().find(is_tarball);
@@ -88,7 +124,10 @@ impl Project {
         let mut install = program("npm", self.home.clone());
         install.args(["install", "--no-audit", "--no-fund", "--offline"]);
         install.arg(tarball);
-        Step::new("tarball for Node", install).run()?;
+        Step::new("tarball for Node", install).run()
+    }
+
+    fn link_tools(&self) -> Result<(), Failure> {
         for tool in TOOLS {
             let (tools, modules) = (
                 source().join("node_modules"),
@@ -123,10 +162,6 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
         paths.collect()
     });
     entries.map_err(|cause: std::io::Error| about(directory, &cause))
-}
-
-fn about(path: &Path, cause: &std::io::Error) -> Failure {
-    Failure::new(format!("{}: {cause}", path.display()))
 }
 
 fn program(name: &str, directory: PathBuf) -> Command {

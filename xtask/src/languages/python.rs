@@ -4,17 +4,21 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Clusters;
+use super::Words;
+use super::clusters::Clusters;
+use super::crash::require_built;
 use crate::command::{Failure, Step, root, run_reading};
 use crate::test_run::Sum;
 
 /// As the workspace builds for tests, so that little is built twice; crash points are for the
 /// crash tests.
 const BUILD: &str = "--config-settings=build-args=--profile dev --features crash-points";
+/// As Rust is built that the others are compared with.
+const RELEASE: &str = "--config-settings=build-args=--profile release";
 
 pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
-    let environment = Environment::make()?;
-    environment.install()?;
+    let environment = Environment::make(home())?;
+    environment.install(BUILD)?;
     // Away from python/, where the package would be found without its native module.
     let mut stubs = environment.program("stubtest", environment.home.clone());
     stubs.arg("gtc._native");
@@ -37,6 +41,27 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
     }
 }
 
+/// The program, with the package installed.
+pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
+    let environment = Environment::make(home.to_owned())?;
+    environment.install(RELEASE)?;
+    let program = source().join("bench/transactions.py");
+    Ok(vec![environment.home.join("bin/python"), program])
+}
+
+/// The sample, with the installed package.
+pub(super) fn crash_and_recover() -> Result<Command, Failure> {
+    let environment = Environment { home: home() };
+    require_built("python", &environment.home.join("bin/python"))?;
+    let mut sample = environment.program("python", root());
+    sample.arg("python/samples/crash_and_recover.py");
+    Ok(sample)
+}
+
+fn home() -> PathBuf {
+    root().join("target/languages/python")
+}
+
 fn source() -> PathBuf {
     root().join("python")
 }
@@ -47,8 +72,7 @@ struct Environment {
 }
 
 impl Environment {
-    fn make() -> Result<Self, Failure> {
-        let home = root().join("target/languages/python");
+    fn make(home: PathBuf) -> Result<Self, Failure> {
         if !home.join("bin/pip").exists() {
             let mut make = Command::new("python3");
             make.args(["-m", "venv"]).arg(&home);
@@ -57,14 +81,14 @@ impl Environment {
         Ok(Self { home })
     }
 
-    fn install(&self) -> Result<(), Failure> {
+    fn install(&self, build: &str) -> Result<(), Failure> {
         let mut tools = self.program("pip", source());
         tools.args(["install", "--quiet", "-r", "tests/requirements.txt"]);
         Step::new("tools for Python", tools).run()?;
         let mut package = self.program("pip", source());
         package
             .args(["install", "--quiet", "--no-build-isolation", "--no-deps"])
-            .args(["--force-reinstall", BUILD, "."])
+            .args(["--force-reinstall", build, "."])
             .env("CARGO_TARGET_DIR", root().join("target"));
         Step::new("package for Python", package).run()
     }

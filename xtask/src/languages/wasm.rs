@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Clusters;
+use super::clusters::Clusters;
 use crate::command::{Failure, Step, cargo, root, run_reading};
 use crate::package::built;
 use crate::test_run::Sum;
