@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{App, Job, Mode, ROUNDS, Result, round_value};
+use crate::job::{App, Job, ROUNDS, Result};
 use crate::own::{Ask, OwnWriter};
 
 /// Holds the job.
@@ -92,7 +92,7 @@ pub fn main(job: &str) -> Result {
 }
 
 async fn live(job: &Job) -> Result {
-    if job.mode == Mode::Recover {
+    if job.mode.recovers() {
         let coordinator = job.open().await?;
         job.forget_mixed(&coordinator).await?;
         coordinator.close().await?;
@@ -105,7 +105,7 @@ async fn live(job: &Job) -> Result {
         tell: |value| println!("committed {value}"),
     };
     for round in 0..ROUNDS {
-        let value = round_value(round);
+        let value = job.round_value(round);
         job.transact(&coordinator, &value, &mut app).await?;
     }
     let open = || coordinator.status().participants.into_iter();

@@ -23,7 +23,19 @@ pub enum Mode {
     Abort,
     /// Opens, waits for the recovery, forgets what ended mixed, closes.
     Recover,
+    /// As `Recover`, and the first member is not there: it can end by its crash point alone.
+    RecoverApart,
 }
+
+impl Mode {
+    /// It ends what an earlier life left.
+    pub fn recovers(self) -> bool {
+        matches!(self, Self::Recover | Self::RecoverApart)
+    }
+}
+
+/// Nobody listens there.
+const NOBODY: &str = "127.0.0.1:9";
 
 /// The client of an own producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +68,41 @@ pub struct Job {
     /// Its application initialises its producer after the first life without settling it, so that
     /// a decided branch is aborted: the outcome is mixed.
     pub breaks: bool,
+    /// How often the row was tried before.
+    pub attempt: u32,
 }
 
 impl Job {
+    /// The same for one more attempt: nothing of an earlier one is in its way.
+    pub fn attempted(&self, attempt: u32) -> Self {
+        let mut again = self.clone();
+        if attempt > 0 {
+            again.attempt = attempt;
+            again.id = format!("{}-{attempt}", self.id);
+            let directory = self.log.with_file_name("");
+            let name = directory.file_name().unwrap_or_default();
+            let name = format!("{}-{attempt}", name.to_string_lossy());
+            again.log = directory.with_file_name(name).join("log");
+        }
+        again
+    }
+
+    /// The value that a round writes; it is also its key.
+    pub fn round_value(&self, round: usize) -> String {
+        match self.attempt {
+            0 => format!("round-{round}"),
+            again => format!("round-{round}-again-{again}"),
+        }
+    }
+
+    /// The value of the transaction that shows that the slots work again.
+    pub fn after_value(&self) -> String {
+        match self.attempt {
+            0 => "after".to_owned(),
+            again => format!("after-again-{again}"),
+        }
+    }
+
     pub async fn open(&self) -> Result<Coordinator> {
         let mut limits = Limits::default();
         // Small enough for a checkpoint in the life of a child.
@@ -66,11 +110,17 @@ impl Job {
         // And for slots to be closed while it still lives.
         limits.slot_idle_ms = 200;
         let config = Config::new(&self.id, &self.log).limits(limits);
-        let config = self.members.iter().fold(config, |config, member| {
+        let members = self.members.iter().enumerate();
+        let config = members.fold(config, |config, (index, member)| {
             // One slot, so that the next transaction has to have the slot of the one before.
             let kafka = ParticipantConfig::kafka(&member.name).slots(1);
             let properties = member.properties.iter();
-            config.participant(properties.fold(kafka, |kafka, (k, v)| kafka.property(k, v)))
+            let kafka = properties.fold(kafka, |kafka, (k, v)| kafka.property(k, v));
+            let is_away = index == 0 && self.mode == Mode::RecoverApart;
+            config.participant(match is_away {
+                true => kafka.property("bootstrap.servers", NOBODY),
+                false => kafka,
+            })
         });
         let coordinator = Coordinator::open(config).await?;
         coordinator.recovered().await?;
@@ -138,9 +188,4 @@ pub struct App {
     pub own: Option<OwnWriter>,
     /// Hears of each commit.
     pub tell: fn(&str),
-}
-
-/// The value that a round writes; it is also its key.
-pub fn round_value(round: usize) -> String {
-    format!("round-{round}")
 }

@@ -26,7 +26,8 @@ impl fmt::Display for Point {
 }
 
 /// Reads a trace. Points that are the same as another one are left out: an `append` has the name
-/// of its kind as well, and nothing happens between a write and its sync.
+/// of its kind as well, and nothing happens between a write and its sync. So is `append-acknowledged`,
+/// which is written where one cluster lags behind another: a row of its own sees to that.
 pub fn read(trace: &Path) -> Result<Vec<Point>> {
     let mut counts = BTreeMap::new();
     let mut points = Vec::new();
@@ -35,7 +36,8 @@ pub fn read(trace: &Path) -> Result<Vec<Point>> {
         let [step, participant, side] = words[..] else {
             return Err(format!("a line of the trace: {line}").into());
         };
-        if step == "append" || (step, side) == ("log-sync", "before") {
+        let has_its_own_row = step == "append-acknowledged";
+        if step == "append" || has_its_own_row || (step, side) == ("log-sync", "before") {
             continue;
         }
         let count = counts.entry(line.to_owned()).or_insert(0);
@@ -48,6 +50,23 @@ pub fn read(trace: &Path) -> Result<Vec<Point>> {
         });
     }
     Ok(points)
+}
+
+/// Those that every one of these lives passes. The others are a matter of chance: how many records gather
+/// in one write of the log, how often a broker is asked.
+pub fn common(lives: &[Vec<Point>]) -> Vec<Point> {
+    let Some((first, others)) = lives.split_first() else {
+        return Vec::new();
+    };
+    let (kept, left): (Vec<Point>, Vec<Point>) = first
+        .iter()
+        .cloned()
+        .partition(|point| others.iter().all(|life| life.contains(point)));
+    if !left.is_empty() {
+        let left: Vec<_> = left.iter().map(ToString::to_string).collect();
+        println!("not passed by every life, so no row: {}", left.join(" "));
+    }
+    kept
 }
 
 /// For each step and side the first occurrence, at one participant after the other. The log is

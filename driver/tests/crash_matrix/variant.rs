@@ -11,6 +11,8 @@ use crate::own::Ask;
 use crate::points::{self, Point};
 use crate::row::Row;
 
+/// So many lives without a crash have to pass a point that is to have a row.
+const LIVES: u32 = 4;
 /// Steps of every life.
 const START: &[&str] = &["append-started", "connect", "fence", "list"];
 /// Steps of a life that commits by slots.
@@ -209,36 +211,69 @@ impl<'a> Plan<'a> {
         // A broker that has only just started is asked more often, which no row would see again.
         let warm = self.job((clean, 0), "warm");
         child::run(&warm, &Orders::default(), ask)?;
-        let job = self.job((clean, 0), "commit");
-        let mut points = self.trace(&job, &steps, ask)?;
+        let commits = (0..LIVES).map(|life| {
+            let job = self.job((clean, 0), &format!("commit-{life}"));
+            self.trace(&job, &steps, ask)
+        });
+        let points = points::common(&commits.collect::<Result<Vec<_>>>()?);
         // Before its application breaks anything, the life is that of the variant `own-v1`.
         if !self.variant.breaks {
-            self.add(&mut section, (None, &steps), &points);
+            self.add(&mut section, None, &points);
         }
         for (partition, base) in (1..).zip(self.variant.bases) {
-            let job = self.job((clean, partition), base.name);
             let steps = [START, base.steps].concat();
-            let before = child::run(&job, &base.orders(), ask)?;
-            if !before.killed {
-                return Err(format!("{} is not reached", base.crash).into());
-            }
-            job.break_promise(ask)?;
-            let recover = Job {
-                mode: Mode::Recover,
-                ..job
-            };
-            points = self.trace(&recover, &steps, ask)?;
-            self.add(&mut section, (Some(base), &steps), &points);
+            let recoveries = (0..LIVES).map(|life| {
+                let job = self.job((clean, partition), &format!("{}-{life}", base.name));
+                self.trace_recovery(job, (base, &steps), ask)
+            });
+            let points = points::common(&recoveries.collect::<Result<Vec<_>>>()?);
+            self.add(&mut section, Some(base), &points);
+        }
+        if self.variant.complete {
+            self.add_apart(&mut section);
         }
         Ok(section)
     }
 
-    fn add(
+    fn trace_recovery(
         &self,
-        section: &mut Section,
-        (base, steps): (Option<&Base>, &[&str]),
-        points: &[Point],
-    ) {
+        job: Job,
+        (base, steps): (&Base, &[&str]),
+        ask: &Ask,
+    ) -> Result<Vec<Point>> {
+        let before = child::run(&job, &base.orders(), ask)?;
+        if !before.killed {
+            return Err(format!("{} is not reached", base.crash).into());
+        }
+        job.break_promise(ask)?;
+        let recover = Job {
+            mode: Mode::Recover,
+            ..job
+        };
+        self.trace(&recover, steps, ask)
+    }
+
+    /// One branch is acknowledged while the other waits for its cluster (R16).
+    fn add_apart(&self, section: &mut Section) {
+        let step = "append-acknowledged";
+        for side in ["before", "after"] {
+            let crash = Orders {
+                crash: Some(format!("{step}:{side}:1")),
+                trace: None,
+            };
+            let lives = vec![
+                (self.variant.mode, HALF.orders()),
+                (Mode::RecoverApart, crash),
+            ];
+            self.push(
+                section,
+                (step, format!("recover-apart/{step}:{side}:1")),
+                lives,
+            );
+        }
+    }
+
+    fn add(&self, section: &mut Section, base: Option<&Base>, points: &[Point]) {
         let chosen = match self.variant.complete {
             true => points.to_vec(),
             false => points::pairwise(points),
@@ -256,19 +291,27 @@ impl<'a> Plan<'a> {
             } else {
                 lives.push((self.variant.mode, crash));
             }
-            let partition = section.rows.len();
-            let place = (
-                section.topic.as_str(),
-                i32::try_from(partition).unwrap_or(0),
-            );
-            section.rows.push(Row {
-                step: point.step.clone(),
-                name: format!("{}/{kind}/{point}", self.variant.name),
-                job: self.job(place, &format!("row-{partition}")),
-                lives,
-                required: point.count == 1 && steps.contains(&point.step.as_str()),
-            });
+            self.push(section, (&point.step, format!("{kind}/{point}")), lives);
         }
+    }
+
+    fn push(
+        &self,
+        section: &mut Section,
+        (step, name): (&str, String),
+        lives: Vec<(Mode, Orders)>,
+    ) {
+        let partition = section.rows.len();
+        let place = (
+            section.topic.as_str(),
+            i32::try_from(partition).unwrap_or(0),
+        );
+        section.rows.push(Row {
+            step: step.to_owned(),
+            name: format!("{}/{name}", self.variant.name),
+            job: self.job(place, &format!("row-{partition}")),
+            lives,
+        });
     }
 
     fn job(&self, (topic, partition): (&str, i32), name: &str) -> Job {
@@ -282,6 +325,7 @@ impl<'a> Plan<'a> {
             own: self.variant.own,
             keyed: self.variant.keyed,
             breaks: self.variant.breaks,
+            attempt: 0,
         }
     }
 
