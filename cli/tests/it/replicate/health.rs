@@ -32,7 +32,7 @@ fn a_dead_destination_is_told_and_the_lag_grows_while_a_batch_is_stuck() {
     produce(a, "health", &numbered(150..175, 1));
     running.await_answer(
         "/metrics",
-        &["gtc_replicate_lag 75\n", "gtc_replicate_lag_stale 0"],
+        &["gtc_replicate_lag 75\n", "\ngtc_replicate_lag_stale 0\n"],
     );
 
     b.restart().unwrap();
@@ -58,16 +58,16 @@ fn the_lag_is_stale_while_a_destination_hangs() {
     await_rows(&b, "hangs", 10);
     running.await_answer(
         "/metrics",
-        &["gtc_replicate_lag 0\n", "gtc_replicate_lag_stale 0"],
+        &["gtc_replicate_lag 0\n", "\ngtc_replicate_lag_stale 0\n"],
     );
     b.pause().unwrap();
     produce(a, "hangs", &numbered(10..100, 1));
-    running.await_answer("/metrics", &["gtc_replicate_lag_stale 1"]);
+    running.await_answer("/metrics", &["\ngtc_replicate_lag_stale 1\n"]);
     b.resume().unwrap();
     assert_eq!(await_rows(&b, "hangs", 100).len(), 100);
     running.await_answer(
         "/metrics",
-        &["gtc_replicate_lag 0\n", "gtc_replicate_lag_stale 0"],
+        &["gtc_replicate_lag 0\n", "\ngtc_replicate_lag_stale 0\n"],
     );
     running.terminate().expect(0);
 }
@@ -82,7 +82,7 @@ fn the_lag_is_stale_before_anything_is_known() {
     // No topic, so that nothing is ever known.
     let mut running =
         place.start("replicate --from a --to b --topics no-lag-.* --metrics 127.0.0.1:0");
-    let metrics = running.await_answer("/metrics", &["gtc_replicate_lag_stale 1"]);
+    let metrics = running.await_answer("/metrics", &["\ngtc_replicate_lag_stale 1\n"]);
     assert!(!metrics.contains("\ngtc_replicate_lag 0"), "{metrics}");
     running.terminate().expect(0);
 }
@@ -101,6 +101,6 @@ fn a_dead_source_is_told_and_its_lag_is_stale() {
     await_rows(b, "stale", 10);
     a.kill();
     running.await_answer("/health", &[r#""status":"degraded""#, "participant a"]);
-    running.await_answer("/metrics", &["gtc_replicate_lag_stale 1"]);
+    running.await_answer("/metrics", &["\ngtc_replicate_lag_stale 1\n"]);
     running.terminate();
 }
