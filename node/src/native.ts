@@ -64,7 +64,7 @@ export interface ConsumerSettings {
 export interface Transaction {
   readonly id: bigint;
   send(participant: string, record: Outgoing): Answer<void>;
-  sendMany(participant: string, records: Outgoing[]): Answer<void>;
+  sendMany(participant: string, records: OutgoingRecords): Answer<void>;
   sendOffsets(batch: Batch): Answer<void>;
   sendOffsetsOf(consumer: Consumer): Answer<void>;
   enlist(participant: string, transactionalId: string, versionClass: string): Answer<OwnBranch>;
@@ -81,6 +81,14 @@ export interface Outgoing {
   timestampMs: number | undefined;
   headerNames: string[];
   headerValues: (Bytes | null)[];
+}
+
+export interface OutgoingRecords {
+  topics: string[];
+  numbers: Int32Array;
+  timestampMs: Float64Array;
+  bytes: Buffer;
+  headerNames: string[];
 }
 
 export interface OwnBranch {

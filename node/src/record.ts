@@ -1,4 +1,4 @@
-import type { Columns, Outgoing } from './native';
+import type { Columns, Outgoing, OutgoingRecords } from './native';
 import type { ConsumedRecord, Headers, OutgoingRecord, Payload } from './types';
 
 /** A record as the native module takes it. */
@@ -13,6 +13,81 @@ export function outgoing(record: OutgoingRecord): Outgoing {
     headerNames: headers.map(([name]) => name),
     headerValues: headers.map(([name, value]) => payload(`header ${name}`, value)),
   };
+}
+
+/** Where a record has no partition. */
+const NO_PARTITION = -(2 ** 31);
+
+/** Records as they cross in one call: their numbers in one array, their bytes in one piece, which the native module copies. */
+export function outgoingMany(records: readonly OutgoingRecord[]): OutgoingRecords {
+  const topics = new Map<string, number>();
+  const payloads = new Payloads();
+  const numbers: number[] = [];
+  const headerNames: string[] = [];
+  const timestampMs = records.map((record) => {
+    numbers.push(indexOf(topics, record.topic), number('partition', record.partition) ?? NO_PARTITION);
+    numbers.push(payloads.add('key', record.key), payloads.add('value', record.value));
+    const headers = pairs(record.headers);
+    numbers.push(headers.length);
+    for (const [name, value] of headers) {
+      headerNames.push(name);
+      numbers.push(payloads.add(`header ${name}`, value));
+    }
+    return number('timestampMs', record.timestampMs) ?? NaN;
+  });
+  return {
+    topics: [...topics.keys()],
+    numbers: Int32Array.from(numbers),
+    timestampMs: Float64Array.from(timestampMs),
+    bytes: payloads.concat(),
+    headerNames,
+  };
+}
+
+/** Keys, values and headers' values, one after the other. */
+class Payloads {
+  readonly #parts: (string | Uint8Array)[] = [];
+  #length = 0;
+
+  /** Its length in bytes; -1 where there is none. */
+  add(what: string, value: Payload | undefined): number {
+    const checked = payload(what, value);
+    if (checked === null) return -1;
+    const length = typeof checked === 'string' ? Buffer.byteLength(checked) : checked.byteLength;
+    this.#parts.push(checked);
+    this.#length += length;
+    return length;
+  }
+
+  concat(): Buffer {
+    const bytes = Buffer.allocUnsafe(this.#length);
+    let at = 0;
+    for (const part of this.#parts) {
+      if (typeof part === 'string') {
+        at += bytes.write(part, at);
+      } else {
+        bytes.set(part, at);
+        at += part.byteLength;
+      }
+    }
+    return bytes;
+  }
+}
+
+/** Each topic once. */
+function indexOf(topics: Map<string, number>, topic: string): number {
+  const known = topics.get(topic);
+  if (known !== undefined) return known;
+  if (typeof topic !== 'string') throw new TypeError(`topic: a string is wanted, and not ${typeof topic}`);
+  topics.set(topic, topics.size);
+  return topics.size - 1;
+}
+
+/** A number, checked: a column would take anything for one. */
+function number(what: string, value: number | null | undefined): number | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'number') return value;
+  throw new TypeError(`${what}: a number or null is wanted, and not ${typeof value}`);
 }
 
 function pairs(headers: Headers | undefined): (readonly [string, Payload])[] {

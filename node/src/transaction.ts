@@ -2,7 +2,7 @@ import { settled, type Abortable } from './answer';
 import { Batch, Consumer, nativeBatch, nativeConsumer } from './consumer';
 import { native, type Transaction as NativeTransaction } from './native';
 import { makeBranch, type OwnBranch } from './own';
-import { outgoing } from './record';
+import { outgoing, outgoingMany } from './record';
 import type { OutgoingRecord } from './types';
 
 /** What the package needs of a transaction, and nobody else. */
@@ -63,7 +63,7 @@ export class Transaction {
    * sent.
    */
   async sendMany(participant: string, records: Iterable<OutgoingRecord>, options: Abortable = {}): Promise<void> {
-    await settled(() => this.#native.sendMany(participant, Array.from(records, outgoing)), options.signal);
+    await settled(() => this.#native.sendMany(participant, outgoingMany([...records])), options.signal);
   }
 
   /**

@@ -180,6 +180,10 @@ test('errors have the class and the code of their kind', async (t) => {
   const txn = coordinator.begin();
   await assert.rejects(txn.send('eux', { topic: 'topic' }), { code: 'ERR_CONFIG', participant: 'eux', remedy: 'did you mean `eu`?' });
   await assert.rejects(txn.send('eu', { topic: 'topic', value: 7 as unknown as string }), TypeError);
+  const seven = '7' as unknown as number;
+  for (const wrong of [{ partition: seven }, { timestampMs: seven }, { topic: 7 as unknown as string }]) {
+    await assert.rejects(txn.sendMany('eu', [{ topic: 'topic', value: 'value', ...wrong }]), TypeError);
+  }
   await txn.abort();
   assert.throws(() => coordinator.begin({ timeoutMs: -1 }), RangeError);
   assert.throws(() => coordinator.outcome('seventeen'), { code: 'ERR_CONFIG' });

@@ -1,7 +1,10 @@
 //! Records, one by one on their way in, and a batch at a time on their way out.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use gtc::ConsumedRecord;
-use napi::bindgen_prelude::{BigInt64Array, Buffer, Float64Array, Int32Array};
+use napi::bindgen_prelude::{BigInt64Array, Buffer, BufferSlice, Float64Array, Int32Array};
 use napi_derive::napi;
 
 use crate::convert::{Payload, payload};
@@ -32,6 +35,72 @@ impl From<Record<'_>> for gtc::Record {
     }
 }
 
+/// Records to write, as they cross in one call.
+#[napi(object, object_to_js = false)]
+pub struct OutgoingRecords<'a> {
+    /// Each topic once.
+    pub topics: Vec<String>,
+    /// Of each record: the index of its topic, its partition, the lengths of key and value, how many
+    /// headers it has, and the length of each header's value.
+    pub numbers: Int32Array,
+    /// NaN where a record has none.
+    pub timestamp_ms: Float64Array,
+    /// Key, value and the headers' values of each record, one after the other.
+    pub bytes: BufferSlice<'a>,
+    pub header_names: Vec<String>,
+}
+
+const NO_PARTITION: i32 = i32::MIN;
+
+impl OutgoingRecords<'_> {
+    /// Their bytes are views of one copy.
+    pub(crate) fn read(self) -> Vec<gtc::Record> {
+        let topics: Vec<Arc<str>> = self.topics.into_iter().map(Arc::from).collect();
+        let mut header_names = self.header_names.into_iter();
+        let mut reader = Reader {
+            numbers: self.numbers.iter(),
+            bytes: Bytes::copy_from_slice(&self.bytes),
+        };
+        let record = |timestamp_ms: &f64| {
+            let topic = topics[reader.number() as usize].clone();
+            let partition = reader.number();
+            let (key_length, value_length) = (reader.number(), reader.number());
+            let headers = reader.number() as usize;
+            // The lengths of the headers stand before the next record's, as their values do.
+            let (key, value) = (reader.payload(key_length), reader.payload(value_length));
+            let headers = header_names.by_ref().take(headers).map(|name| {
+                let length = reader.number();
+                (name, reader.payload(length))
+            });
+            gtc::Record {
+                partition: (partition != NO_PARTITION).then_some(partition),
+                key,
+                value,
+                headers: headers.collect(),
+                timestamp_ms: (!timestamp_ms.is_nan()).then_some(*timestamp_ms as i64),
+                ..gtc::Record::to(topic)
+            }
+        };
+        self.timestamp_ms.iter().map(record).collect()
+    }
+}
+
+/// What is left of the numbers and bytes.
+struct Reader<'a> {
+    numbers: std::slice::Iter<'a, i32>,
+    bytes: Bytes,
+}
+
+impl Reader<'_> {
+    fn number(&mut self) -> i32 {
+        self.numbers.next().copied().unwrap_or_default()
+    }
+
+    fn payload(&mut self, length: i32) -> Option<Bytes> {
+        (length != NULL).then(|| self.bytes.split_to(length as usize))
+    }
+}
+
 /// No bytes at all, where a length is wanted: null differs from empty.
 const NULL: i32 = -1;
 
@@ -59,7 +128,7 @@ pub struct Columns {
 
 /// The records of a batch by columns.
 pub(crate) fn columns(records: &[ConsumedRecord]) -> Columns {
-    let mut bytes = Bytes(Vec::with_capacity(records.iter().map(size).sum()));
+    let mut bytes = Joined(Vec::with_capacity(records.iter().map(size).sum()));
     let (mut topics, mut topic) = (Vec::<String>::new(), Vec::new());
     let (mut key_length, mut value_length) = (Vec::new(), Vec::new());
     let (mut header_names, mut header_length) = (Vec::new(), Vec::new());
@@ -99,9 +168,9 @@ pub(crate) fn columns(records: &[ConsumedRecord]) -> Columns {
     }
 }
 
-struct Bytes(Vec<u8>);
+struct Joined(Vec<u8>);
 
-impl Bytes {
+impl Joined {
     fn add(&mut self, bytes: Option<&[u8]>) -> i32 {
         let Some(bytes) = bytes else { return NULL };
         self.0.extend_from_slice(bytes);

@@ -7,7 +7,7 @@ use napi_derive::napi;
 use crate::answer::{Answer, answer, done, read};
 use crate::consumer::{Batch, Consumer};
 use crate::convert::id_out;
-use crate::record::Record;
+use crate::record::{OutgoingRecords, Record};
 
 /// A global transaction.
 #[napi]
@@ -26,9 +26,8 @@ impl Transaction {
     }
 
     #[napi(catch_unwind)]
-    pub fn send_many(&self, participant: String, records: Vec<Record<'_>>) -> Answer<()> {
-        let records = records.into_iter().map(gtc::Record::from).collect();
-        done(self.0.send_many(participant, records))
+    pub fn send_many(&self, participant: String, records: OutgoingRecords<'_>) -> Answer<()> {
+        done(self.0.send_many(participant, records.read()))
     }
 
     #[napi(catch_unwind)]
