@@ -15,7 +15,7 @@ const here = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({
   args: process.env.GTC_BUILD?.split(' ') ?? process.argv.slice(2),
   options: {
-    profile: { type: 'string', default: 'release' },
+    profile: { type: 'string', default: 'dist' },
     features: { type: 'string', default: '' },
   },
 });

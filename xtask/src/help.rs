@@ -9,7 +9,7 @@ cargo xtask: the one door
   fix                          repairs what can be repaired: clippy --fix, format
   generate [vectors]           error kinds, configuration keys, golden scenarios for every language
   languages [NAME...]          builds, installs and tests the packages: c, java, node, python, wasm
-  package c PREFIX             installs the C library to a prefix
+  package [NAME...]            builds what users install, and tries each in an empty project
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, languages, log or recovery
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
@@ -88,11 +88,18 @@ and completion, and the next language recovers the same log. Alone, it takes all
 were built before.";
 
 const PACKAGE: &str = "\
-cargo xtask package c PREFIX [--features FEATURES]
+cargo xtask package [NAME...] [--features FEATURES]
+cargo xtask package c --prefix PREFIX [--features FEATURES]
 
-Builds the C library for release and installs it to PREFIX: include/gtc.h, the shared and the static
-library in lib/, and gtc.pc and gtc-static.pc in lib/pkgconfig/. With
-`--features rdkafka/ssl-vendored,rdkafka/libz-static` it needs nothing but libc.";
+Builds the packages for other languages as users get them, into target/packages: the archive for C,
+the jars, the tarballs for npm, wheel and source distribution for Python. Then installs each into an
+empty project, runs its sample `basic` there on two clusters that it starts (for WebAssembly its
+example, which needs none), reads with Kafka's own consumer what that has written, and prints how
+large everything is. Names: c, java, node, python, wasm; all if none is given.
+
+--prefix installs the C library instead: include/gtc.h, the shared and the static library in lib/,
+and gtc.pc and gtc-static.pc in lib/pkgconfig/. With
+`--features rdkafka/ssl-vendored,rdkafka/libz-static` what is built needs nothing but libc.";
 
 const CLUSTERS: &str = "\
 cargo xtask clusters up [N]   start N clusters of one node each (2 if not said), and keep them

@@ -9,11 +9,12 @@ mod node;
 mod python;
 mod wasm;
 
+pub(crate) use clusters::Clusters;
+pub(crate) use wasm::build as build_wasm;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
-
-use clusters::Clusters;
 
 use crate::command::{Failure, report, root};
 use crate::prerequisites::{Need, require};

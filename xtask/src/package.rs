@@ -1,126 +1,239 @@
-//! `cargo xtask package`: what users install.
+//! `cargo xtask package`: what users install, built as they get it, and each tried in an empty
+//! project on two real clusters.
+
+mod c;
+mod java;
+mod node;
+mod python;
+mod table;
+mod trial;
+mod wasm;
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use crate::command::{Failure, Step, cargo, root};
+pub(crate) use c::install as install_c;
+
+use crate::command::{Failure, report, root};
 use crate::help;
 use crate::prerequisites::{Need, require};
+use trial::Trial;
 
+/// The one version of everything: a test of the house compares the manifests.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const MAJOR: &str = env!("CARGO_PKG_VERSION_MAJOR");
+/// The profile of what users get.
+const PROFILE: &str = "dist";
+/// As the native jars and the C archive name this machine.
+const PLATFORM: (&str, &str) = (std::env::consts::OS, std::env::consts::ARCH);
 
-pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words[..] {
-        ["c", prefix] => c(Path::new(prefix), &[]),
-        ["c", prefix, "--features", features] => {
-            let features: Vec<&str> = features.split(',').collect();
-            c(Path::new(prefix), &features)
-        }
-        _ => Err(Failure::usage(help::of("package").unwrap_or_default())),
-    }
+/// One language.
+struct Language {
+    name: &'static str,
+    need: Need,
+    /// Builds its packages into [`home`], with features of the Rust side.
+    build: fn(&str) -> Result<Packed, Failure>,
+    /// Installs them into an empty project, runs `basic` there, and gives back the native parts as
+    /// they were installed.
+    try_out: fn(&Trial, &Packed) -> Result<Vec<PathBuf>, Failure>,
 }
 
-fn c(prefix: &Path, features: &[&str]) -> Result<(), Failure> {
-    require(&[Need::Build])?;
-    let mut build = cargo(&["build", "--release", "-p", "gtc-c"]);
-    if !features.is_empty() {
-        build.arg("--features").arg(features.join(","));
+/// The packages of a language.
+struct Packed {
+    /// The one with the native part.
+    native: PathBuf,
+    others: Vec<PathBuf>,
+}
+
+const ALL: &[Language] = &[
+    Language {
+        name: "c",
+        need: Need::Build,
+        build: c::build,
+        try_out: c::try_out,
+    },
+    Language {
+        name: "java",
+        need: Need::Java,
+        build: java::build,
+        try_out: java::try_out,
+    },
+    Language {
+        name: "node",
+        need: Need::Node,
+        build: node::build,
+        try_out: node::try_out,
+    },
+    Language {
+        name: "python",
+        need: Need::Python,
+        build: python::build,
+        try_out: python::try_out,
+    },
+    Language {
+        name: "wasm",
+        need: Need::Node,
+        build: wasm::build,
+        try_out: wasm::try_out,
+    },
+];
+
+/// What the command line asks for.
+struct Order {
+    languages: Vec<&'static Language>,
+    /// As cargo takes them.
+    features: String,
+    /// Where to install the C library instead.
+    prefix: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let order = parse(arguments)?;
+    if let Some(prefix) = &order.prefix {
+        require(&[Need::Build])?;
+        return c::build_to(prefix, &order.features);
     }
-    Step::new("library for C", build).run()?;
-    install_c("release", features, prefix)?;
-    println!("libgtc {VERSION} is in {}", prefix.display());
+    let mut needs = vec![Need::Build, Need::Clusters];
+    needs.extend(order.languages.iter().map(|language| language.need));
+    require(&needs)?;
+    package(&order)
+}
+
+fn parse(arguments: &[String]) -> Result<Order, Failure> {
+    let usage = || Failure::usage(help::of("package").unwrap_or_default());
+    let mut order = Order {
+        languages: Vec::new(),
+        features: String::new(),
+        prefix: None,
+    };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--features" => order.features = words.next().ok_or_else(usage)?.clone(),
+            "--prefix" => order.prefix = Some(words.next().ok_or_else(usage)?.into()),
+            name => order.languages.push(language(name)?),
+        }
+    }
+    let installs_c = matches!(order.languages[..], [Language { name: "c", .. }]);
+    if order.prefix.is_some() && !installs_c {
+        return Err(usage());
+    }
+    if order.languages.is_empty() {
+        order.languages.extend(ALL);
+    }
+    Ok(order)
+}
+
+fn language(name: &str) -> Result<&'static Language, Failure> {
+    let found = ALL.iter().find(|language| language.name == name);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|language| language.name).collect();
+        let cause = format!(
+            "there is no package `{name}`; choose of {}",
+            known.join(", ")
+        );
+        Failure::usage(cause)
+    })
+}
+
+/// Builds all before the clusters start, which would only wait.
+fn package(order: &Order) -> Result<(), Failure> {
+    make_directory(&home())?;
+    let mut packed = Vec::new();
+    for language in &order.languages {
+        let start = Instant::now();
+        eprintln!("xtask: packages for {} ...", language.name);
+        packed.push((language, (language.build)(&order.features)?));
+        report(&format!("packages for {}", language.name), start);
+    }
+    let trial = Trial::start()?;
+    let mut rows = Vec::new();
+    for (language, packed) in &packed {
+        let start = Instant::now();
+        eprintln!("xtask: {} in an empty project ...", language.name);
+        let natives = (language.try_out)(&trial, packed)?;
+        report(&format!("{} in an empty project", language.name), start);
+        rows.extend(packed.others.iter().map(|file| (file.clone(), Vec::new())));
+        rows.push((packed.native.clone(), natives));
+    }
+    table::print(&rows)?;
+    println!("version {VERSION}, in {}", home().display());
     Ok(())
+}
+
+/// Where the packages go.
+fn home() -> PathBuf {
+    root().join("target/packages")
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from)
 }
 
 /// Where a profile's programs and libraries are.
 pub(crate) fn built(profile: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    target.join(profile)
+    target().join(profile)
 }
 
-/// Puts the library of a profile, its header and its descriptions for pkg-config under a prefix.
-pub(crate) fn install_c(profile: &str, features: &[&str], prefix: &Path) -> Result<(), Failure> {
-    let failed =
-        |cause: io::Error| Failure::new(format!("installing to {}: {cause}", prefix.display()));
-    copy_c(profile, features, prefix).map_err(failed)
-}
-
-fn copy_c(profile: &str, features: &[&str], prefix: &Path) -> io::Result<()> {
-    let (include, library) = (prefix.join("include"), prefix.join("lib"));
-    let descriptions = library.join("pkgconfig");
-    fs::create_dir_all(&include)?;
-    fs::create_dir_all(&descriptions)?;
-    fs::copy(root().join("c-include/gtc.h"), include.join("gtc.h"))?;
-    let from = built(profile);
-    replace(&from.join("libgtc_c.a"), &library.join("libgtc.a"))?;
-    let shared = format!("libgtc.so.{VERSION}");
-    replace(&from.join("libgtc_c.so"), &library.join(&shared))?;
-    for name in [format!("libgtc.so.{MAJOR}"), "libgtc.so".to_owned()] {
-        let link = library.join(name);
-        let _ = fs::remove_file(&link);
-        symlink(&shared, link)?;
+/// For a command that takes features in one argument with others.
+fn with_features(arguments: &str, features: &str) -> String {
+    match features {
+        "" => arguments.to_owned(),
+        features => format!("{arguments} --features {features}"),
     }
-    let prefix = prefix.canonicalize()?;
-    for (name, links) in [("gtc", "-L${libdir} -lgtc"), ("gtc-static", WHOLE)] {
-        let needs = if name == "gtc" {
-            String::new()
-        } else {
-            needs(features)
-        };
-        let text = description(&prefix, links, &needs);
-        fs::write(descriptions.join(format!("{name}.pc")), text)?;
+}
+
+fn make_directory(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).map_err(|cause| about(path, &cause))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    match fs::copy(from, to) {
+        Ok(_) => Ok(()),
+        Err(cause) => Err(about(from, &cause)),
     }
-    Ok(())
 }
 
-/// A new file, as the old one may be in use.
-fn replace(from: &Path, to: &Path) -> io::Result<()> {
-    let _ = fs::remove_file(to);
-    fs::copy(from, to).map(drop)
-}
-
-/// `pkg-config --static` would still find the shared library first.
-const WHOLE: &str = "${libdir}/libgtc.a -pthread -ldl -lm";
-
-/// What the static library does not hold itself.
-fn needs(features: &[&str]) -> String {
-    let links = [
-        ("rdkafka/ssl-vendored", "openssl"),
-        ("rdkafka/libz-static", "zlib"),
-    ];
-    let needed = links
-        .iter()
-        .filter(|(feature, _)| !features.contains(feature));
-    let names: Vec<&str> = needed.map(|(_, name)| *name).collect();
-    names.join(" ")
-}
-
-fn description(prefix: &Path, links: &str, needs: &str) -> String {
-    let prefix = prefix.display();
-    format!(
-        "prefix={prefix}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n\n\
-         Name: gtc\nDescription: One transaction over many Kafka clusters\nVersion: {VERSION}\n\
-         Requires: {needs}\nCflags: -I${{includedir}}\nLibs: {links}\n"
-    )
+fn about(path: &Path, cause: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {cause}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn parsed(words: &str) -> Result<Order, Failure> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        parse(&words)
+    }
+
     #[test]
-    fn what_is_linked_in_is_not_needed() {
-        assert_eq!(needs(&[]), "openssl zlib");
-        assert_eq!(needs(&["rdkafka/ssl-vendored"]), "zlib");
-        let text = description(Path::new("/usr/local"), WHOLE, "zlib");
-        assert!(
-            text.contains("prefix=/usr/local\n") && text.contains("Requires: zlib\n"),
-            "{text}"
-        );
-        assert!(text.contains("Libs: ${libdir}/libgtc.a"), "{text}");
+    fn packages_are_chosen_by_name_and_all_without_one() {
+        let names = |order: Order| -> Vec<&str> {
+            order
+                .languages
+                .iter()
+                .map(|language| language.name)
+                .collect()
+        };
+        assert_eq!(parsed("").unwrap().languages.len(), ALL.len());
+        assert_eq!(names(parsed("wasm c").unwrap()), ["wasm", "c"]);
+        let order = parsed("java --features rdkafka/ssl-vendored").unwrap();
+        assert_eq!(order.features, "rdkafka/ssl-vendored");
+        assert!(parsed("cobol").is_err() && parsed("--features").is_err());
+    }
+
+    #[test]
+    fn only_the_library_for_c_goes_to_a_prefix() {
+        let order = parsed("c --prefix /usr/local").unwrap();
+        assert_eq!(order.prefix.unwrap(), Path::new("/usr/local"));
+        for words in [
+            "--prefix /usr/local",
+            "c java --prefix /usr/local",
+            "c --prefix",
+        ] {
+            assert!(parsed(words).is_err(), "{words}");
+        }
     }
 }

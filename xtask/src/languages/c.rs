@@ -8,7 +8,7 @@ use super::Words;
 use super::clusters::Clusters;
 use super::crash::require_built;
 use crate::command::{Failure, Step, cargo, root, run_reading};
-use crate::package;
+use crate::package::{built, install_c};
 use crate::test_run::Sum;
 
 const SAMPLES: [&str; 7] = [
@@ -44,7 +44,7 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
     let mut tests = Command::new("./tests");
     tests
         .current_dir(&compiler.home)
-        .env("GTC_PROGRAM", package::built("debug").join("gtc"))
+        .env("GTC_PROGRAM", built("debug").join("gtc"))
         .env("GTC_VECTORS", root().join("vectors/golden"))
         .env(LSAN_OPTIONS, leaks_of_others())
         .env("VALGRIND_OPTS", suppressions("--suppressions", "valgrind"));
@@ -103,7 +103,7 @@ impl Compiler {
     /// Installs the library of a profile below `home`.
     fn new(home: PathBuf, profile: &str) -> Result<Self, Failure> {
         let prefix = home.join("prefix");
-        package::install_c(profile, &[], &prefix)?;
+        install_c(profile, &[], &prefix)?;
         let compiler = Self { home, prefix };
         compiler.clean()?;
         Ok(compiler)

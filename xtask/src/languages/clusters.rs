@@ -20,13 +20,13 @@ const LOSES_FIRST_END: &str = "loses-first-end";
 const END_TXN: i16 = 26;
 
 /// Two clusters that end with this command; the first one stands behind a proxy.
-pub(super) struct Clusters {
+pub(crate) struct Clusters {
     clusters: Vec<Cluster>,
     _proxy: Proxy,
 }
 
 impl Clusters {
-    pub(super) fn start() -> Result<Self, Failure> {
+    pub(crate) fn start() -> Result<Self, Failure> {
         let proxy = Proxy::start_with_rule(first_end_is_lost())?;
         let [eu, us] = NAMES.map(|name| ClusterOptions::new(format!("languages-{name}")));
         let clusters = Cluster::start_all([eu.advertised_port(proxy.port()), us])?;
@@ -38,7 +38,7 @@ impl Clusters {
     }
 
     /// Each name with its address.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = (&'static str, String)> {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = (&'static str, String)> {
         let addresses = self.clusters.iter().map(Cluster::bootstrap);
         NAMES.into_iter().zip(addresses)
     }
@@ -53,7 +53,7 @@ impl Clusters {
     }
 
     /// Writes the configuration of a coordinator whose log lies beside the file.
-    pub(super) fn configure(&self, coordinator: &str, file: &Path) -> std::io::Result<()> {
+    pub(crate) fn configure(&self, coordinator: &str, file: &Path) -> std::io::Result<()> {
         let mut text = format!("[coordinator]\nid = \"{coordinator}\"\nlog = \"log\"\n");
         for (name, address) in self.addresses() {
             text += &format!("[participants.{name}]\nkind = \"kafka\"\nslots = 4\n");
