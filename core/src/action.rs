@@ -49,7 +49,8 @@ pub enum Writer {
     serde(tag = "action", rename_all = "kebab-case")
 )]
 pub enum Action {
-    /// Append records, in the order of the actions. `Appended` when durable, or `AppendFailed`.
+    /// Append records, in the order of the actions. `Appended` when durable, or `AppendFailed`. Without a record it is only
+    /// asked whether the log still has this owner, and whether all earlier ones are durable.
     Append {
         /// The records; the core keeps them as well, until they are durable.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::records"))]

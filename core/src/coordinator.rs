@@ -35,7 +35,7 @@ use crate::time::Now;
 use crate::timers::{Timer, Timers};
 
 use journal::Journal;
-use state::{BranchAt, Participant, Transaction};
+use state::{BranchAt, Participant, Settling, Transaction};
 
 pub use views::{Counters, SlotCounts};
 
@@ -45,6 +45,7 @@ enum Pending {
     Append(ActionId),
     Checkpoint,
     Connect(ParticipantId),
+    LookForProbe(ParticipantId),
     Look(ParticipantId),
     Probe(ParticipantId),
     List(ParticipantId),
@@ -96,7 +97,7 @@ pub struct Coordinator {
     recovered: bool,
     /// Own producers whose next branch waits for the one before.
     own_waiters: VecDeque<BranchAt>,
-    settling: Vec<(ParticipantId, Arc<str>)>,
+    settling: Vec<Settling>,
     /// Mixed transactions to be forgotten once their completion is durable.
     forgetting: BTreeSet<TransactionId>,
     foreign: BTreeMap<(ParticipantId, Arc<str>), ForeignBranch>,
@@ -254,8 +255,14 @@ impl Coordinator {
     fn dispatch_response(&mut self, pending: Pending, response: Response, now: Now) {
         match (pending, response) {
             // A stopped participant is not worked on: nothing is initialised there any more (R7).
-            (Pending::Connect(p) | Pending::Look(p) | Pending::Probe(p) | Pending::List(p), _)
-                if self.participant_mut(p).is_stopped() => {}
+            (
+                Pending::Connect(p)
+                | Pending::LookForProbe(p)
+                | Pending::Look(p)
+                | Pending::Probe(p)
+                | Pending::List(p),
+                _,
+            ) if self.participant_mut(p).is_stopped() => {}
             (Pending::Append(id), Response::Appended) => self.appended(id, now),
             (Pending::Append(id), Response::AppendFailed(failure)) => {
                 self.append_failed(id, failure, now);
@@ -266,6 +273,9 @@ impl Coordinator {
             }
             (Pending::Connect(p), Response::Connected(report)) => self.connected(p, report, now),
             (Pending::Connect(p), Response::ConnectFailed(why)) => self.cycle_failed(p, why, now),
+            (Pending::LookForProbe(p), Response::Inquired(inquiry)) => {
+                self.looked_for_probe(p, inquiry, now);
+            }
             (Pending::Look(p), Response::Listed(listing)) => self.looked(p, &listing, now),
             (Pending::Probe(p), Response::Ended(answer)) => self.probed(p, answer, now),
             (Pending::List(p), Response::Listed(listing)) => self.listed(p, &listing, now),
@@ -326,6 +336,7 @@ impl Coordinator {
                 Timer::Enlist(id, index) => self.enlist_timed_out((id, index), now),
                 Timer::Branch(id, index) => self.run_step((id, index), now),
                 Timer::Records(id) => self.write_again(id),
+                Timer::Settling => self.prove_settled(),
                 Timer::Participant(p) => self.begin_cycle(p),
                 Timer::Slots(p) => self.serve_waiters(p, now),
                 Timer::Idle(p) => self.close_idle_slots(p, now),

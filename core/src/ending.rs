@@ -73,6 +73,8 @@ pub(crate) struct Ending {
     pub(crate) sent: u32,
     /// Its writer's requests are not all provably answered (R3).
     pub(crate) dirty: bool,
+    /// An application's own producer wrote it, and could end it without a word.
+    pub(crate) own: bool,
     /// It voted no, or a start found it: a request that nobody here sent may still be under way (R3).
     pub(crate) spoiled: bool,
     /// Somebody else initialised its transactional.id (R7).
@@ -140,6 +142,13 @@ fn standing(branch: &BranchIdentity, found: &TransactionDescription, rules: Rule
     }
 }
 
+fn said(found: &TransactionDescription) -> String {
+    format!(
+        "broker says {:?}, producer {}/{}, start {}",
+        found.state, found.producer.producer_id, found.producer.epoch, found.start_time_ms
+    )
+}
+
 /// Kafka error codes that the tables name.
 mod code {
     pub(super) const INVALID_PRODUCER_EPOCH: i16 = 47;
@@ -163,6 +172,7 @@ impl Ending {
             failed: 0,
             sent: 0,
             dirty: false,
+            own: false,
             spoiled: false,
             stranger: false,
             detail: None,
@@ -188,6 +198,11 @@ impl Ending {
     /// Nothing is this branch but what this producer opened.
     pub(crate) const fn written_by(mut self, producer: Option<ProducerIdentity>) -> Self {
         self.producer = producer;
+        self
+    }
+
+    pub(crate) const fn of_own(mut self, own: bool) -> Self {
+        self.own = own;
         self
     }
 
@@ -286,6 +301,15 @@ impl Ending {
         }
     }
 
+    /// What its broker said at the vote, where that proves how an own branch ended: a later look may find nothing
+    /// of it, once its producer is initialised anew.
+    pub(crate) fn proved_by(&mut self, found: &TransactionDescription) -> Option<Verdict> {
+        let identity = self.identity.as_ref().filter(|_| self.own)?;
+        let standing = self.standing(identity, found);
+        let ended = matches!(standing, Standing::Committed | Standing::Aborted);
+        ended.then(|| self.on_standing(standing, &said(found)))
+    }
+
     fn on_description(&mut self, found: &TransactionDescription) -> Verdict {
         let identified = self.identity.as_ref().map(|identity| identity.producer);
         let writer = identified.or(self.producer);
@@ -293,16 +317,32 @@ impl Ending {
         let Some(identity) = &self.identity else {
             return self.on_unidentified(found);
         };
-        let detail = format!(
-            "broker says {:?}, producer {}/{}, start {}",
-            found.state, found.producer.producer_id, found.producer.epoch, found.start_time_ms
-        );
-        let standing = if self.before_ms == Some(found.start_time_ms) {
-            Standing::Other
-        } else {
-            standing(identity, found, self.rules)
-        };
-        self.on_standing(standing, &detail)
+        let standing = self.standing(identity, found);
+        if standing == Standing::Other && self.is_explained(found) {
+            return Verdict::Finished;
+        }
+        self.on_standing(standing, &said(found))
+    }
+
+    fn standing(&self, identity: &BranchIdentity, found: &TransactionDescription) -> Standing {
+        match self.before_ms {
+            Some(before_ms) if before_ms == found.start_time_ms => Standing::Other,
+            _ => standing(identity, found, self.rules),
+        }
+    }
+
+    /// What is shown instead of a branch that is to abort is the transaction before it. It was never begun, if
+    /// its producer shows the start time that it showed before. After a start nobody knows that time, and
+    /// whatever an own producer shows under its own identity may be that transaction.
+    fn is_explained(&self, found: &TransactionDescription) -> bool {
+        let same = self
+            .identity
+            .as_ref()
+            .is_some_and(|b| b.producer == found.producer);
+        let untouched =
+            |before_ms: i64| before_ms == found.start_time_ms && (same || before_ms >= 0);
+        let presumed = same && self.ground == Ground::Presumed;
+        self.decision == Decision::Abort && (presumed || self.before_ms.is_some_and(untouched))
     }
 
     /// An abort before anything was described: what the slot's producer has open is this branch.
@@ -350,6 +390,12 @@ impl Ending {
             }
             (Decision::Abort, Standing::Committed) if self.names_one_transaction() => {
                 Verdict::Heuristic(HeuristicKind::Committed, detail.to_string())
+            }
+            // Its application may have committed it by itself, and begun or initialised something since.
+            (Decision::Abort, Standing::Other)
+                if self.own && !self.rules.lack(Broken::OwnUnproved) =>
+            {
+                Verdict::Heuristic(HeuristicKind::Hazard, detail.to_string())
             }
             // Nothing of this branch is open any more, and what is shown may be the transaction before it.
             (Decision::Abort, Standing::Committed | Standing::Other) => Verdict::Finished,

@@ -18,6 +18,8 @@ pub(crate) enum Timer {
     Branch(TransactionId, usize),
     /// Records that the log refused, and nothing can do without, are tried again.
     Records(TransactionId),
+    /// The log is asked again whether it is still its owner's, for who waits to settle.
+    Settling,
     /// A participant is tried again, or swept.
     Participant(ParticipantId),
     /// A slot is opened again after a failure.
@@ -27,7 +29,7 @@ pub(crate) enum Timer {
 }
 
 /// How many kinds of timers there are.
-const KINDS: usize = 7;
+const KINDS: usize = 8;
 
 impl Timer {
     const fn kind(self) -> usize {
@@ -39,6 +41,7 @@ impl Timer {
             Self::Participant(_) => 4,
             Self::Slots(_) => 5,
             Self::Idle(_) => 6,
+            Self::Settling => 7,
         }
     }
 
@@ -47,7 +50,7 @@ impl Timer {
             Self::Deadline(_) => WaitReason::Deadline,
             Self::Enlist(..) => WaitReason::EnlistTimeout,
             Self::Branch(..) => WaitReason::BranchRetry,
-            Self::Records(_) => WaitReason::LogRetry,
+            Self::Records(_) | Self::Settling => WaitReason::LogRetry,
             Self::Participant(_) => WaitReason::Sweep,
             Self::Slots(_) => WaitReason::ParticipantRetry,
             Self::Idle(_) => WaitReason::IdleSlots,

@@ -119,7 +119,8 @@ fn why_or(writes: &WriteReport, otherwise: &str) -> String {
     }
 }
 
-fn described(report: &PrepareReport) -> Result<&TransactionDescription, String> {
+/// What its broker said of a branch, or why that is not known.
+pub(crate) fn described(report: &PrepareReport) -> Result<&TransactionDescription, String> {
     match &report.inquiry {
         Some(Inquiry::Described(found)) => Ok(found),
         Some(Inquiry::NotFound) => Err("the broker does not know its transactional.id".to_string()),

@@ -82,23 +82,33 @@ impl Coordinator {
         };
         let branch = &mut transaction.branches[index];
         // A no may come from a failed delivery, a time-out or a fence: the slot is not used again (R3).
-        let refused = matches!(branch.state, BranchState::Refused)
+        let refused = matches!(branch.state, BranchState::Refused(_))
             && !self.rules.lack(Broken::R3FailedDelivery);
+        let mut seen = None;
         let identity = match &branch.state {
             BranchState::Leasing | BranchState::Inspecting { .. } => {
                 let participant = branch.participant;
                 return self.leave(at, participant);
             }
-            BranchState::Enlisted | BranchState::Refused => None,
+            BranchState::Enlisted => None,
+            BranchState::Refused(said) => {
+                seen = *said;
+                None
+            }
             BranchState::Prepared(identity) => Some(identity.clone()),
             _ => return,
         };
         let Some(ending) = branch.abort_ending(identity) else {
             return;
         };
-        let ending = ending.written_by(producer).after_a_no(refused);
+        let mut ending = ending.written_by(producer).after_a_no(refused);
+        // What ends a branch can be hidden by whoever initialises its producer after the vote.
+        let proved = seen.and_then(|found| ending.proved_by(&found));
         branch.state = BranchState::Ending(ending.into());
-        self.run_step(at, now);
+        match proved {
+            Some(verdict) => self.follow(at, verdict, now),
+            None => self.run_step(at, now),
+        }
     }
 
     /// The producer of the slot that a branch is written through.
@@ -236,6 +246,6 @@ impl Branch {
             let name = self.transactional_id.clone()?;
             Ending::unidentified(Ground::Decided, VersionClass::V1, name)
         };
-        Some(ending.starting_with(step))
+        Some(ending.of_own(self.writer.is_own()).starting_with(step))
     }
 }

@@ -141,7 +141,7 @@ impl Coordinator {
         Some(ending)
     }
 
-    fn follow(&mut self, at: BranchAt, verdict: Verdict, now: Now) {
+    pub(super) fn follow(&mut self, at: BranchAt, verdict: Verdict, now: Now) {
         match verdict {
             Verdict::Go(step) => {
                 self.set_step(at, step);

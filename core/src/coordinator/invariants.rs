@@ -69,7 +69,7 @@ impl Coordinator {
             let objects = transaction.branches.iter().any(|branch| {
                 matches!(
                     branch.state,
-                    BranchState::Refused
+                    BranchState::Refused(_)
                         | BranchState::Preparing
                         | BranchState::Enlisted
                         | BranchState::Leasing

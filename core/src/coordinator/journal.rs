@@ -30,6 +30,8 @@ pub(super) enum Purpose {
     /// Branches of a transaction of which another stays open.
     Acknowledged(TransactionId, Vec<usize>),
     Completion(TransactionId),
+    /// Nothing is written: it is asked whose log it is, for who waits to initialise an own producer.
+    Settled(ParticipantId, Arc<str>),
     /// Nothing waits for it.
     Nothing,
 }
@@ -246,6 +248,7 @@ impl Coordinator {
             Purpose::Acknowledged(id, branches) => self.acknowledged_durably(id, &branches, now),
             Purpose::Completion(id) => self.completion_recorded(id, now),
             Purpose::Enlistment(id) => self.record_acknowledged(id),
+            Purpose::Settled(p, id) => self.settled_as_owner(p, id),
             Purpose::Nothing => {}
         }
     }
@@ -266,6 +269,7 @@ impl Coordinator {
                 self.retry_records(id, now);
             }
             Purpose::Completion(id) => self.retry_records(id, now),
+            Purpose::Settled(p, id) => self.settling_unproved(p, &id, now),
             Purpose::Nothing => {}
         }
     }

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 
 use super::journal::Purpose;
 use super::state::{
-    Branch, BranchAt, BranchState, BranchWriter, OwnWriter, Participant, State, Transaction,
+    Branch, BranchAt, BranchState, BranchWriter, OwnWriter, Participant, Settling, State,
+    Transaction,
 };
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
@@ -111,7 +112,7 @@ impl Coordinator {
     }
 
     /// Inspects the producers whose earlier branches are ended (R4).
-    pub(super) fn serve_own_waiters(&mut self, now: Now) {
+    pub(super) fn serve_own_waiters(&mut self, _now: Now) {
         if self.own_waiters.is_empty() && self.settling.is_empty() {
             return;
         }
@@ -134,7 +135,7 @@ impl Coordinator {
             self.set_branch(at, BranchState::Inspecting { attempts: 0 });
             self.inspect(at, p, transactional_id);
         }
-        self.tell_settled(now);
+        self.prove_settled();
     }
 
     fn inspect(&mut self, at: BranchAt, p: ParticipantId, transactional_id: Arc<str>) {
@@ -388,24 +389,71 @@ impl Coordinator {
             let reason = String::from("its own producer restarts");
             self.begin_abort(id, AbortReason::Requested(reason), now);
         }
-        self.settling.push((p, transactional_id));
-        self.tell_settled(now);
+        self.settling.push(Settling {
+            participant: p,
+            transactional_id,
+            proving: false,
+        });
+        self.prove_settled();
         Ok(Accepted::Pending)
     }
 
-    /// Tells those who wait for an own producer's branches that none is left (R5).
-    pub(super) fn tell_settled(&mut self, _now: Now) {
-        let settling = core::mem::take(&mut self.settling);
-        for (p, transactional_id) in settling {
-            let busy = self.own_is_busy(p, &transactional_id);
-            if busy && !self.rules.lack(Broken::R5Settle) {
-                self.settling.push((p, transactional_id));
-            } else {
-                self.tell(Event::Settled {
-                    participant: p,
-                    transactional_id,
-                });
+    /// Asks the log whether it is still this coordinator's, once no branch is left of an own producer: who has lost it
+    /// knows nothing of what its successor promises (R5, R10). An append of nothing is what says so.
+    pub(super) fn prove_settled(&mut self) {
+        while let Some(index) = self.settling.iter().position(|s| self.is_provable(s)) {
+            let settling = &mut self.settling[index];
+            settling.proving = true;
+            let (p, transactional_id) = (settling.participant, settling.transactional_id.clone());
+            if self.rules.lack(Broken::R5Owner) {
+                self.settled_as_owner(p, transactional_id);
+                continue;
             }
+            let purpose = Purpose::Settled(p, transactional_id);
+            self.append_all(Arc::new([]), Durability::Forced, purpose);
+        }
+    }
+
+    fn is_provable(&self, settling: &Settling) -> bool {
+        let busy = self.own_is_busy(settling.participant, &settling.transactional_id);
+        !settling.proving && (!busy || self.rules.lack(Broken::R5Settle))
+    }
+
+    fn proving(&self, p: ParticipantId, transactional_id: &Arc<str>) -> Option<usize> {
+        self.settling.iter().position(|settling| {
+            settling.proving
+                && settling.participant == p
+                && settling.transactional_id == *transactional_id
+        })
+    }
+
+    /// The log is still its owner's: tells who waits that no branch of this own producer is left (R5).
+    pub(super) fn settled_as_owner(&mut self, p: ParticipantId, transactional_id: Arc<str>) {
+        let Some(index) = self.proving(p, &transactional_id) else {
+            return;
+        };
+        self.settling[index].proving = false;
+        // Another transaction may have taken it in meanwhile.
+        if self.is_provable(&self.settling[index]) {
+            self.settling.remove(index);
+            self.tell(Event::Settled {
+                participant: p,
+                transactional_id,
+            });
+        }
+    }
+
+    /// The log had no room even for nothing, and did not say whose it is.
+    pub(super) fn settling_unproved(
+        &mut self,
+        p: ParticipantId,
+        transactional_id: &Arc<str>,
+        now: Now,
+    ) {
+        if let Some(index) = self.proving(p, transactional_id) {
+            self.settling[index].proving = false;
+            let delay = self.jitter.delay(self.config.backoff, 8);
+            self.timers.set(Timer::Settling, now.monotonic + delay);
         }
     }
 }

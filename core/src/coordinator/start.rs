@@ -7,12 +7,13 @@ use alloc::vec::Vec;
 
 use super::journal::Purpose;
 use super::state::{Branch, BranchState, BranchWriter, Completing, Cycle, State, Transaction};
+use super::sweep::never_made;
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
 use crate::broken::Broken;
 use crate::ending::{Ending, Ground};
-use crate::event::{AbortReason, Event, ParticipantStatus, Refusal};
-use crate::evidence::EndAnswer;
+use crate::event::{AbortReason, Event, ParticipantStatus, Refusal, StopReason};
+use crate::evidence::{EndAnswer, Inquiry};
 use crate::identity::{BranchIdentity, Incarnation, ParticipantId, SlotName, TransactionId};
 use crate::record::{DecidedBranch, Record};
 use crate::request::{Accepted, Decision};
@@ -108,7 +109,7 @@ impl Coordinator {
 
     fn recovered_branch(&self, name: Arc<str>, ending: Ending, own: bool, now: Now) -> Branch {
         // A request of the dead coordinator may still be under way: not for this identity again (R3).
-        let ending = ending.after_a_start();
+        let ending = ending.after_a_start().of_own(own);
         let position = self.participants.iter().position(|p| p.name == name);
         Branch {
             participant: position.map(|index| ParticipantId(index as u16)),
@@ -186,7 +187,41 @@ impl Coordinator {
             return self.name_the_probe(p, now);
         }
         self.participant_mut(p).cycle = Cycle::Looking;
-        self.list_transactions(p, Pending::Look(p));
+        if self.rules.lack(Broken::R13Described) {
+            return self.list_transactions(p, Pending::Look(p));
+        }
+        let action = Action::Inquire {
+            participant: p,
+            transactional_id: self.slot_name(p, PROBE),
+        };
+        self.act(action, Pending::LookForProbe(p));
+    }
+
+    /// A listing says nothing of what may not be described, and nothing is initialised yet that it could show (R8). So the
+    /// probe is asked for by its name: a cluster that says that it does not know it lets itself be asked, and no
+    /// other owner of this incarnation has been there.
+    pub(super) fn looked_for_probe(&mut self, p: ParticipantId, inquiry: Inquiry, now: Now) {
+        let probe = self.slot_name(p, PROBE);
+        let why = match inquiry {
+            Inquiry::NotFound => return self.list_transactions(p, Pending::Look(p)),
+            Inquiry::Described(_) => {
+                return self.stop(StopReason::StaleLog(never_made(&probe)), now);
+            }
+            Inquiry::Refused(code @ (14..=16)) => not_ready(code),
+            Inquiry::Refused(code) => format!(
+                "describing the transactional.id {probe} was answered with Kafka error {code}: {}",
+                self.grant_describe()
+            ),
+            Inquiry::NoAnswer(why) => why,
+        };
+        self.cycle_failed(p, why, now);
+    }
+
+    pub(super) fn grant_describe(&self) -> String {
+        format!(
+            "grant Describe on transactional ids with the prefix gtc.{}.",
+            self.config.coordinator
+        )
     }
 
     /// Nothing stale is listed: names can be made known, and initialised after that (R6).
@@ -232,9 +267,7 @@ impl Coordinator {
                 return self.list_transactions(p, Pending::List(p));
             }
             // A new cluster makes its transaction state log at the first use.
-            EndAnswer::Code(code @ (14..=16 | 51)) => format!(
-                "its broker transaction coordinator is not ready (Kafka error {code}); it is asked again"
-            ),
+            EndAnswer::Code(code @ (14..=16 | 51)) => not_ready(code),
             EndAnswer::Code(code) => format!(
                 "initialising the transactional.id {} was answered with Kafka error {code}; \
                  `gtc check` says what is missing",
@@ -324,4 +357,10 @@ impl Coordinator {
         self.serve_own_waiters(now);
         Ok(Accepted::Done)
     }
+}
+
+fn not_ready(code: i16) -> String {
+    format!(
+        "its broker transaction coordinator is not ready (Kafka error {code}); it is asked again"
+    )
 }

@@ -109,8 +109,8 @@ pub(super) enum BranchState {
     Preparing,
     Prepared(BranchIdentity),
     ReadOnly,
-    /// Voted no.
-    Refused,
+    /// Voted no, and what its broker said then.
+    Refused(Option<TransactionDescription>),
     Ending(Box<Ending>),
     /// Its heuristic record is being written; the ending goes on if the log refuses it.
     RecordingHeuristic(Box<Ending>),
@@ -138,7 +138,7 @@ impl BranchState {
             Self::Preparing => "preparing",
             Self::Prepared(_) => "prepared",
             Self::ReadOnly => "read-only",
-            Self::Refused => "voted no",
+            Self::Refused(_) => "voted no",
             Self::Ending(_) => "ending",
             Self::RecordingHeuristic(_) => "recording a heuristic outcome",
             Self::Done => "acknowledged",
@@ -147,6 +147,15 @@ impl BranchState {
             Self::Left => "not enlisted",
         }
     }
+}
+
+/// Somebody who waits until an own producer may be initialised (R5).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Settling {
+    pub(super) participant: ParticipantId,
+    pub(super) transactional_id: Arc<str>,
+    /// No branch is left, and the log is asked whether it is still its owner's.
+    pub(super) proving: bool,
 }
 
 /// One slot of a pool.

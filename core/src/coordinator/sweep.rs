@@ -36,7 +36,7 @@ impl Ledger {
     }
 }
 
-fn never_made(transactional_id: &str) -> String {
+pub(super) fn never_made(transactional_id: &str) -> String {
     format!(
         "a cluster lists {transactional_id}, which this log never made: it is an old copy, or was \
          restored from a backup"
@@ -74,11 +74,8 @@ impl Coordinator {
             return None;
         }
         Some(listing.detail.clone().unwrap_or_else(|| {
-            format!(
-                "the just initialised id {probe} is not shown: grant Describe on transactional ids \
-                 with the prefix gtc.{}.",
-                self.config.coordinator
-            )
+            let grant = self.grant_describe();
+            format!("the just initialised id {probe} is not shown: {grant}")
         }))
     }
 

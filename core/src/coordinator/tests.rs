@@ -433,6 +433,7 @@ fn discarded_own_producers_are_forgotten_with_their_identity() {
     let mut coordinator = Coordinator::new(config, ledger, Now::default()).expect("valid");
     let inquire = |id: &str| match id {
         "gone" => Inquiry::NotFound,
+        probe if probe.starts_with("gtc.") => Inquiry::NotFound,
         // Initialised again since: whoever still has the old identity is fenced.
         "new" => described(producer(9)),
         _ => described(producer(1)),
@@ -492,7 +493,8 @@ fn a_name_of_its_own_incarnation_refuses_every_start() {
     let mut ledger = Ledger::new();
     for _ in 0..4 {
         let mut coordinator = Coordinator::new(config(), ledger, Now::default()).unwrap();
-        let stopped = start_among(&mut coordinator, "gtc.orders.0000000000000001.1.eu.0");
+        let listed = "gtc.orders.0000000000000001.1.eu.0";
+        let stopped = start_among(&mut coordinator, listed, &Inquiry::NotFound);
         assert!(
             matches!(stopped, Some(StopReason::StaleLog(_))),
             "{stopped:?}"
@@ -529,8 +531,36 @@ fn records_that_do_not_know_a_name_of_their_log_are_stale() {
     assert_eq!(ledger.stale(("bills", LogId(1)), &listing(&later)), None);
 }
 
-/// Why a start stops on a cluster that lists a name; it initialises nothing.
-fn start_among(coordinator: &mut Coordinator, listed: &str) -> Option<StopReason> {
+/// Before anything is initialised no listing can show that it is allowed to show anything: the probe is asked for by
+/// its name. Who may not describe it makes no name known, and who finds it there is not the first of its incarnation.
+#[test]
+fn a_look_counts_only_where_the_probe_may_be_described() {
+    let none = "no such name";
+    for inquiry in [
+        Inquiry::Refused(53),
+        Inquiry::Refused(15),
+        Inquiry::NoAnswer("x".into()),
+    ] {
+        let mut coordinator = Coordinator::new(config(), Ledger::new(), Now::default()).unwrap();
+        assert_eq!(start_among(&mut coordinator, none, &inquiry), None);
+        assert!(coordinator.ledger.names.is_empty(), "{inquiry:?}");
+        let Some(ParticipantStatus::Unavailable(why)) = coordinator.participant_status(EU) else {
+            panic!("{inquiry:?}")
+        };
+        let advises = why.contains("grant Describe");
+        assert_eq!(advises, inquiry == Inquiry::Refused(53), "{why}");
+    }
+    let made = described(ProducerIdentity {
+        producer_id: 1,
+        epoch: 0,
+    });
+    let mut coordinator = Coordinator::new(config(), Ledger::new(), Now::default()).unwrap();
+    let stopped = start_among(&mut coordinator, none, &made);
+    assert!(matches!(stopped, Some(StopReason::StaleLog(_))));
+}
+
+/// Why a start stops on a cluster that lists a name, and says this of its probe; it initialises nothing.
+fn start_among(coordinator: &mut Coordinator, listed: &str, probe: &Inquiry) -> Option<StopReason> {
     let mut stopped = None;
     loop {
         let (id, action) = match coordinator.poll_output() {
@@ -558,6 +588,7 @@ fn start_among(coordinator: &mut Coordinator, listed: &str) -> Option<StopReason
                 complete: true,
                 detail: None,
             }),
+            Action::Inquire { .. } => Response::Inquired(probe.clone()),
             other => panic!("nothing is initialised: {other:?}"),
         };
         coordinator.handle_response(id, response, Now::default());

@@ -208,7 +208,7 @@ impl Coordinator {
                 None
             }
             Vote::No(objection) => {
-                branch.state = BranchState::Refused;
+                branch.state = BranchState::Refused(vote::described(report).ok().copied());
                 Some(self.voted_no(at, objection))
             }
         };

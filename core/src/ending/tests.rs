@@ -344,6 +344,84 @@ fn an_abort_after_a_known_transaction() {
     );
 }
 
+fn own(ground: Ground, class: VersionClass) -> Ending {
+    let mut identity = identity(class);
+    identity.start_time_ms = -1;
+    let ending = Ending::identified(Abort, ground, identity).of_own(true);
+    ending.starting_with(Step::Inquire)
+}
+
+/// An application can end what its own producer wrote without a word: where its producer shows something else
+/// since, nobody can tell that from what would have been aborted.
+#[test]
+fn an_own_branch_that_may_have_committed_is_not_called_aborted() {
+    for class in [V1, V2] {
+        let unprepared = || own(Decided, class).after(START_MS);
+        let prepared = || ending(Abort, Decided, class, Step::Inquire).of_own(true);
+        let elsewhere = [
+            found(Empty, 4, -1),
+            found(Empty, 5, -1),
+            found(Ongoing, 4, START_MS + 9),
+            found(CompleteCommit, 6, START_MS + 9),
+        ];
+        for found in elsewhere {
+            described(unprepared(), found, HAZARD);
+            described(prepared(), found, HAZARD);
+            described(own(Presumed, class), found, HAZARD);
+        }
+        for mut ending in [unprepared(), prepared(), own(Presumed, class)] {
+            assert_eq!(short(&ending.on_inquiry(&Inquiry::NotFound)), HAZARD);
+        }
+        // A slot's producer is nobody else's to commit with.
+        let slot = ending(Abort, Decided, class, Step::Inquire);
+        described(slot, found(Empty, 5, -1), Short::Finished);
+    }
+}
+
+/// What was never begun needs no proof of its end: the producer shows what it showed when it was enlisted.
+#[test]
+fn an_own_branch_that_was_never_begun_is_aborted() {
+    let fresh = || own(Decided, V1).after(-1);
+    described(fresh(), found(Empty, 3, -1), Short::Finished);
+    described(fresh(), found(Empty, 4, -1), HAZARD);
+    let later = || own(Decided, V1).after(START_MS);
+    described(later(), found(CompleteCommit, 3, START_MS), Short::Finished);
+    // Brokers of 4.0 still show it after an initialisation: nothing was begun before that either.
+    described(later(), found(Empty, 4, START_MS), Short::Finished);
+    // A start does not know what was shown at enlisting.
+    for state in [CompleteCommit, CompleteAbort, Empty] {
+        described(
+            own(Presumed, V1),
+            found(state, 3, START_MS),
+            Short::Finished,
+        );
+    }
+}
+
+/// What the vote saw is kept: it proves an end that a later look may not show any more.
+#[test]
+fn the_vote_may_prove_how_an_own_branch_ended() {
+    let committed = Short::Heuristic(HeuristicKind::Committed);
+    let proofs = [
+        (V1, found(PrepareCommit, 3, START_MS + 1), Some(committed)),
+        (V1, found(CompleteCommit, 3, START_MS + 1), Some(committed)),
+        (V2, found(PrepareCommit, 4, START_MS + 1), Some(committed)),
+        (
+            V1,
+            found(CompleteAbort, 4, START_MS + 1),
+            Some(Short::Finished),
+        ),
+        (V1, found(CompleteCommit, 3, START_MS), None),
+        (V1, found(Ongoing, 3, START_MS + 1), None),
+        (V1, found(Empty, 4, -1), None),
+    ];
+    for (class, found, wanted) in proofs {
+        let mut ending = own(Decided, class).after(START_MS);
+        let verdict = ending.proved_by(&found);
+        assert_eq!(verdict.as_ref().map(short), wanted, "{class:?} {found:?}");
+    }
+}
+
 /// R7: somebody else's initialisation is told from the broker's own abort of what was open.
 #[test]
 fn a_stranger_is_seen() {

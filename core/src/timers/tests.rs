@@ -58,6 +58,7 @@ fn every_timer_has_its_reason() {
         (Timer::Enlist(id(1), 0), WaitReason::EnlistTimeout),
         (Timer::Branch(id(1), 0), WaitReason::BranchRetry),
         (Timer::Records(id(1)), WaitReason::LogRetry),
+        (Timer::Settling, WaitReason::LogRetry),
         (Timer::Participant(p), WaitReason::Sweep),
         (Timer::Slots(p), WaitReason::ParticipantRetry),
         (Timer::Idle(p), WaitReason::IdleSlots),

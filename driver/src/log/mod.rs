@@ -38,7 +38,8 @@ pub enum Durability {
 /// One thing to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogWrite {
-    /// Adds entries behind all earlier ones. After a crash all of them are there, or none.
+    /// Adds entries behind all earlier ones. After a crash all of them are there, or none. Without an entry
+    /// it only says whether the log still has this owner.
     Append {
         /// The entries, in order.
         entries: Vec<Vec<u8>>,

@@ -170,8 +170,12 @@ fn expired(play: &mut Play) {
 }
 
 fn one_silent(play: &mut Play) {
-    let of_us = |action: &gtc_core::Action| {
-        action.name() == "inquire" && action.participant() == Some(gtc_core::ParticipantId(US))
+    let branch = name("us");
+    let of_us = |action: &gtc_core::Action| match action {
+        gtc_core::Action::Inquire {
+            transactional_id, ..
+        } => **transactional_id == *branch,
+        _ => false,
     };
     play.settle_but(of_us);
     let silent = gtc_core::Inquiry::NoAnswer("timed out".into());
