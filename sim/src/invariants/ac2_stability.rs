@@ -19,7 +19,8 @@ pub fn check(account: &Account, id: TransactionId) -> Verdict {
 
 /// When EndTxn of gtc aborts a branch.
 pub fn aborting(account: &Account, tag: &Tag) -> Verdict {
-    let promised = account.decided && !account.heuristic && !account.by_operator && !tag.stray;
+    let part = !tag.stray && !account.early.contains(tag);
+    let promised = account.decided && !account.heuristic && !account.by_operator && part;
     holds(NAME, !promised, || {
         format!("decided commit, and then aborted: {tag:?}")
     })

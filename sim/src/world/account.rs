@@ -1,6 +1,7 @@
 //! What an application did with one transaction, and what it was told.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::model::broker::Tag;
 
@@ -33,14 +34,25 @@ pub struct Account {
     pub decided: bool,
     /// The coordinator that began it was paused, and has lost its log.
     pub paused: bool,
-    /// Its log has held a record of it.
-    pub recorded_once: bool,
+    /// Own producers that its log has held a record of, by cluster and name.
+    pub recorded_own: BTreeSet<(usize, Arc<str>)>,
     /// A cluster has forgotten the transactional.id of a branch.
     pub forgotten: bool,
     /// Its application ended a branch by itself, without having been told.
     pub rash: bool,
     /// It did so by a v1 producer.
     pub rash_v1: bool,
+    /// The branches that it ended like that.
+    pub rash_own: BTreeSet<(usize, Arc<str>)>,
+    /// What its application wrote by an own producer before that was enlisted, and was not taken in: no part of it.
+    pub early: BTreeSet<Tag>,
+    /// What its application gave up before any decision: it asked to settle the own producer that wrote it.
+    pub given_up: BTreeSet<Tag>,
+    /// Own producers that were enlisted in it, by cluster and name.
+    pub own: BTreeSet<(usize, Arc<str>)>,
+    /// Those of them that went on, were initialised by another instance, or were forgotten by their cluster, before the
+    /// branch's end was durable: what the coordinator then sees under the name proves nothing of it.
+    pub overtaken: BTreeSet<(usize, Arc<str>)>,
     /// Branches that were open under their own tags when they were described for the vote.
     pub seen_open: BTreeSet<Tag>,
     /// Branches that were acknowledged long before their transactional ids were forgotten.
@@ -62,9 +74,14 @@ impl Account {
     /// one cannot tell that branch from the transaction before it; and nobody can where the cluster has forgotten the
     /// producer, or the log was never told of it.
     pub fn is_unknowable(&self) -> bool {
-        let silent = self.rash_v1 || self.rash && !self.recorded_once;
+        let silent = self.rash_v1 || !self.rash_own.is_subset(&self.recorded_own);
         let untold = matches!(self.told, None | Some(Told::InDoubt));
         !self.decided && (silent && untold || self.is_lost())
+    }
+
+    /// Of an own branch on this cluster nobody can prove how it ended.
+    pub fn is_unprovable(&self, p: usize) -> bool {
+        self.overtaken.iter().any(|(of, _)| *of == p)
     }
 
     /// Its application ended a branch by itself, and nothing shows it any more: its cluster has forgotten the producer,

@@ -118,12 +118,19 @@ impl World {
                 decided && self.is_next_in_backup(p, &tag.name)
             });
             if hurts && self.source.once_in(4) {
-                // It is used below the recovery, between its question and its EndTxn.
-                return self.restart();
+                // It is used below the recovery, between its question and its EndTxn, before anything is begun.
+                self.restart();
+                for _ in 0..8 {
+                    self.flush();
+                    self.advance(Duration::from_millis(50));
+                }
+                return;
             }
-            let restores = hurts && self.source.once_in(4);
-            if restores || self.backups[p].is_none() && self.source.once_in(20) {
+            if hurts && self.source.once_in(4) {
                 self.back_up(p);
+            } else if !hurts && self.source.once_in(20) {
+                // Whoever makes backups makes them again and again.
+                self.backups[p] = Some(self.brokers[p].clone());
             }
         }
     }
@@ -235,7 +242,7 @@ impl World {
         // No request is under way for so long.
         self.late.clear();
         self.advance(Duration::from_secs(8 * 24 * 3600));
-        self.oracle.after_week(&self.brokers);
+        self.oracle.after_week(&self.brokers, &self.logs);
         if self.source.pick(2) == 1 {
             self.restart();
         }

@@ -30,6 +30,7 @@ impl World {
     }
 
     fn take(&mut self, id: ActionId, action: Action) {
+        self.process.given_out = id;
         let of = (self.process.serial, id);
         let log = &mut self.logs[self.process.log];
         match action {
@@ -66,9 +67,13 @@ impl World {
             if let Record::OwnEnlisted {
                 transaction,
                 transactional_id,
+                participant,
                 ..
             } = record
             {
+                let p = participant.trim_start_matches('p').parse();
+                let enlisted = (p.unwrap_or_default(), transactional_id.clone());
+                self.oracle.account(*transaction).own.insert(enlisted);
                 let own = (*transaction, transactional_id.clone());
                 self.process.recorded.insert(own);
             }
@@ -131,6 +136,9 @@ impl World {
     }
 
     fn respond(&mut self, id: ActionId, response: Response) {
+        if response == Response::Appended {
+            self.process.durable = self.process.durable.max(id);
+        }
         let now = self.now;
         self.process.coordinator.handle_response(id, response, now);
         self.drain();

@@ -229,6 +229,7 @@ impl World {
         decision: Decision,
         passage: Passage,
     ) -> EndAnswer {
+        let fails = self.has(Fault::Lost) && self.source.once_in(24);
         // Only a slot that an operator gave up is closed with a call outstanding.
         let Some(instance) = self.process.driver.instances.get_mut(&key) else {
             return EndAnswer::NotSent("it is closed".into());
@@ -244,7 +245,7 @@ impl World {
             name: instance.name.clone(),
             stray: false,
         };
-        if passage == Passage::Lost && self.source.once_in(2) {
+        if fails || passage == Passage::Lost && self.source.once_in(2) {
             // Its client fails the call by itself: nothing of it is under way.
             return EndAnswer::NotSent("its client failed".into());
         }
@@ -283,8 +284,7 @@ impl World {
         decision: Decision,
         passage: Passage,
     ) -> EndAnswer {
-        let own = !branch.transactional_id.starts_with("gtc.");
-        let slow = own && self.has(Fault::Delayed) && self.source.once_in(6);
+        let slow = self.has(Fault::Delayed) && self.source.once_in(6);
         // The control client sends one attempt, and nothing repeats it unseen.
         let passage = match passage {
             _ if slow => Passage::Delayed,

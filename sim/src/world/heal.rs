@@ -255,12 +255,16 @@ impl World {
         self.heal_once();
     }
 
-    /// Runs a start on an old copy of the log, on a good network, until it is refused; one that is `blind` cannot know.
+    /// Runs a start on an old copy of the log, on a good network, until it is refused. One that is `blind` cannot know, and
+    /// must have done nothing that hides the truth once it is allowed to see.
     pub fn run_on_copy(&mut self, blind: bool) {
         let faults = std::mem::replace(&mut self.faults, false);
-        for _ in 0..60 {
+        for round in 0..60 {
             if self.process.stopped.is_some() {
                 break;
+            }
+            if blind && round == 20 {
+                self.set_blind(false);
             }
             let log = self.process.log;
             while !self.logs[log].is_idle() {
@@ -275,9 +279,7 @@ impl World {
             self.advance(Duration::from_millis(100));
         }
         self.faults = faults;
-        if !blind {
-            demand(log_identity::copy_refused(self.process.stopped.as_ref()));
-        }
+        demand(log_identity::copy_refused(self.process.stopped.as_ref()));
         self.lose_driver();
     }
 }

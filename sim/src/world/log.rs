@@ -1,10 +1,11 @@
 //! A model of a decision log: what is durable, what is only written, and what a crash leaves of it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use gtc_core::{
-    ActionId, AppendFailure, Decision, Durability, Incarnation, KnownOutcome, Ledger, Record,
-    Response, TransactionId, TransactionState,
+    ActionId, AppendFailure, BranchView, Decision, Durability, Incarnation, KnownOutcome, Ledger,
+    Record, Response, TransactionId, TransactionState,
 };
 
 use crate::invariants::whole_checkpoint;
@@ -189,9 +190,18 @@ impl Log {
         ledger
     }
 
-    /// Whether it holds a record of this transaction.
-    pub fn knows(&self, id: TransactionId) -> bool {
-        self.state.describe(id).is_some()
+    /// The own producers of which it holds a record for this transaction, by cluster and name.
+    pub fn own_branches(&self, id: TransactionId) -> Vec<(usize, Arc<str>)> {
+        let view = self.state.describe(id);
+        let branches = view.map_or_else(Vec::new, |view| view.branches);
+        let own = |branch: BranchView| {
+            let name = branch
+                .transactional_id
+                .filter(|name| !name.starts_with("gtc."))?;
+            let p = branch.participant.trim_start_matches('p').parse().ok()?;
+            Some((p, name))
+        };
+        branches.into_iter().filter_map(own).collect()
     }
 
     /// Whether a decision to commit is durable.

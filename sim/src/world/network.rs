@@ -116,6 +116,7 @@ impl World {
             let account = self.oracle.account(tag.transaction);
             account.rash = true;
             account.rash_v1 |= matches!(call, Call::End { version, .. } if *version < 5);
+            account.rash_own.insert((p, tag.name));
         }
         reply
     }

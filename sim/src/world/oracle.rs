@@ -1,8 +1,9 @@
 //! The oracle: it sees the clusters, the logs and what is told, and knows nothing of how the core works.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use gtc_core::{Decision, HeuristicBranch, KnownOutcome, Outcome, TransactionId};
+use gtc_core::{Decision, HeuristicBranch, HeuristicKind, KnownOutcome, Outcome, TransactionId};
 
 use super::account::{Account, Told};
 use super::log::{Log, log_of};
@@ -65,6 +66,10 @@ impl Oracle {
     /// A request of gtc changed the fate of an open tag.
     pub fn ended_by_call(&mut self, call: &Call, tag: &Tag, logs: &[Log]) {
         let account = self.account(tag.transaction).clone();
+        if account.excused.contains(tag) {
+            // Its cluster was restored: it had ended, and is open again.
+            return;
+        }
         let durable = logs[log_of(tag.transaction)].is_decided(tag.transaction);
         if account.is_estranged(tag) {
             return;
@@ -84,7 +89,6 @@ impl Oracle {
                     demand(ac2_stability::aborting(&account, tag));
                 }
             }
-            Call::Init { .. } if account.excused.contains(tag) => {}
             Call::Init { .. } => demand(fencing::check(&account, tag, durable)),
             _ => unreachable!("model: a write ends nothing"),
         }
@@ -126,11 +130,24 @@ impl Oracle {
         }
     }
 
+    /// An own producer writes on, or is initialised, while branches that it wrote are not durably ended.
+    pub fn overtakes(&mut self, (p, name): (usize, &str), by: Option<TransactionId>, logs: &[Log]) {
+        for (id, account) in &mut self.accounts {
+            let same = |own: &&(usize, Arc<str>)| own.0 == p && *own.1 == *name;
+            if Some(*id) != by && !logs[log_of(*id)].is_ended(*id) {
+                let overtaken = account.own.iter().filter(same).cloned();
+                account.overtaken.extend(overtaken);
+            }
+        }
+    }
+
     /// A heuristic outcome is reported.
     pub fn heuristic(&mut self, id: TransactionId, branch: &HeuristicBranch, brokers: &[Broker]) {
         let account = self.account(id);
         account.heuristic = true;
-        let here = |tag: &&Tag| format!("p{}", tag.participant) == branch.participant;
+        let p = branch.participant.trim_start_matches('p').parse();
+        let p = p.expect("a participant is called by its number");
+        let here = |tag: &&Tag| tag.participant == p;
         let written = account.written.iter().filter(here);
         let fates: Vec<Fate> = written
             .filter_map(|tag| brokers[tag.participant].fates.get(tag).copied())
@@ -145,8 +162,14 @@ impl Oracle {
             .written
             .iter()
             .any(|tag| forgotten(tag) && !known(tag));
-        if !disturbed && !forgotten && !account.disturbed && account.excused.is_empty() {
-            demand(no_false_alarm::check(branch, &fates));
+        let unprovable = branch.kind == HeuristicKind::Hazard && account.is_unprovable(p);
+        if !disturbed
+            && !forgotten
+            && !unprovable
+            && !account.disturbed
+            && account.excused.is_empty()
+        {
+            demand(no_false_alarm::check(branch, account.decided, &fates));
         }
     }
 
@@ -163,7 +186,7 @@ impl Oracle {
         for (id, account) in &mut self.accounts {
             let log = &logs[log_of(*id)];
             account.decided |= log.is_decided(*id);
-            account.recorded_once |= log.knows(*id);
+            account.recorded_own.extend(log.own_branches(*id));
             // Recorded is listed, for whoever asks: also where the process died before it said so.
             account.heuristic |= log.is_mixed(*id);
             // What is presumed aborted is left to the sweep, and in nobody's record.
@@ -174,8 +197,13 @@ impl Oracle {
     }
 
     /// After a week of silence.
-    pub fn after_week(&mut self, brokers: &[Broker]) {
-        for account in self.accounts.values_mut() {
+    pub fn after_week(&mut self, brokers: &[Broker], logs: &[Log]) {
+        for (id, account) in &mut self.accounts {
+            let unknown = |own: &&(usize, Arc<str>)| brokers[own.0].producer(&own.1).is_none();
+            if !logs[log_of(*id)].is_ended(*id) {
+                let overtaken = account.own.iter().filter(unknown).cloned();
+                account.overtaken.extend(overtaken);
+            }
             let forgotten = |tag: &Tag| brokers[tag.participant].producer(&tag.name).is_none();
             account.forgotten |= account.written.iter().any(forgotten);
         }
@@ -231,3 +259,6 @@ pub fn fates(account: &Account, brokers: &[Broker]) -> Vec<Fate> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,11 @@
 //! A process with a coordinator in it: it starts, dies, is paused and comes back as a zombie.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gtc_core::{
-    Config, Coordinator, Incarnation, Ledger, Now, SlotName, StopReason, Time, TransactionId,
+    ActionId, Config, Coordinator, Incarnation, Ledger, Now, SlotName, StopReason, Time,
+    TransactionId,
 };
 
 use super::World;
@@ -46,6 +47,12 @@ pub struct Process {
     pub began: Vec<TransactionId>,
     /// Own producers whose enlistments are on their way to the log.
     pub recorded: BTreeSet<(TransactionId, Arc<str>)>,
+    /// Questions to settle an own producer, and the last action that was known when they were asked.
+    pub settling: BTreeMap<(usize, Arc<str>), ActionId>,
+    /// The last action that it has given out.
+    pub given_out: ActionId,
+    /// The last write that it knows its log to have taken.
+    pub durable: ActionId,
     /// Participants where it has seen a stranger under a slot's name.
     pub strangers: BTreeSet<usize>,
     /// Open transactions of other logs that it has reported.
@@ -76,6 +83,9 @@ impl Process {
             config,
             began: Vec::new(),
             recorded: BTreeSet::new(),
+            settling: BTreeMap::new(),
+            given_out: ActionId(0),
+            durable: ActionId(0),
             strangers: BTreeSet::new(),
             foreign: BTreeSet::new(),
         }
@@ -243,7 +253,7 @@ impl World {
         self.drain();
     }
 
-    fn set_blind(&mut self, blind: bool) {
+    pub fn set_blind(&mut self, blind: bool) {
         self.links.iter_mut().for_each(|link| link.blind = blind);
     }
 

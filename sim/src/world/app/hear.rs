@@ -108,7 +108,10 @@ impl World {
             let early = early.filter(|tag| self.brokers[p].open_tag(name) == Some(tag));
             let account = self.oracle.account(id);
             account.recorded = true;
-            account.written.extend(early);
+            if let Some(tag) = early {
+                account.early.remove(&tag);
+                account.written.insert(tag);
+            }
         }
     }
 

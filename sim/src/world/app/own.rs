@@ -8,8 +8,10 @@ use gtc_core::{
 };
 
 use super::App;
+use crate::invariants::fencing;
 use crate::model::broker::{Call, Reply, Tag, writer_version};
 use crate::swarm::Fault;
+use crate::violation::demand;
 use crate::world::World;
 use crate::world::network::Reach;
 use crate::world::process::Role;
@@ -158,7 +160,14 @@ impl World {
         if own.stage != Stage::Fresh && !restarts {
             return;
         }
+        let (stage, p, name) = (own.stage, own.p, own.name.clone());
         own.stage = Stage::Fresh;
+        if let Stage::Writing(id) = stage
+            && !self.oracle.account(id).commit_asked
+        {
+            let tag = self.tag(id, p, &name);
+            self.oracle.account(id).given_up.insert(tag);
+        }
         self.settle(index);
         self.drain();
     }
@@ -192,13 +201,20 @@ impl World {
             participant: ParticipantId(own.p as u16),
             transactional_id: own.name.clone(),
         };
+        let key = (own.p, own.name.clone());
         if self.request(request).is_ok() {
             self.process.app.owns[index].stage = Stage::Settling;
+            let known = self.process.given_out;
+            self.process.settling.entry(key).or_insert(known);
         }
     }
 
     /// It may: its client initialises it, and tries again while the broker is ending what was open.
     pub fn settled(&mut self, p: usize, name: &Arc<str>) {
+        let asked = self.process.settling.remove(&(p, name.clone()));
+        let zombie = self.process.role == Role::Zombie;
+        let heard = asked.is_none_or(|known| self.process.durable > known);
+        demand(fencing::settled(!zombie || heard, name));
         let Some(own) = self.process.app.own(p, name) else {
             return;
         };
@@ -229,7 +245,10 @@ impl World {
     fn initialise(&mut self, p: usize, call: &Call) -> Reply {
         match self.process.role {
             Role::Owner => self.execute(p, call),
-            Role::Zombie => self.execute_by_app(p, call),
+            Role::Zombie => {
+                self.oracle.overtakes((p, call.id()), None, &self.logs);
+                self.execute_by_app(p, call)
+            }
         }
     }
 
@@ -267,7 +286,31 @@ impl World {
             let decision = [Decision::Commit, Decision::Abort][self.source.pick(2)];
             self.tell(|| format!("the application itself ends its branch: {decision:?}"));
             self.end_by_app(index, decision);
+            if self.source.once_in(3) {
+                self.hide_end(index);
+            }
         }
+    }
+
+    /// Another instance of it initialises the producer: nothing shows any more how its last transaction ended.
+    fn hide_end(&mut self, index: usize) {
+        let own = &self.process.app.owns[index];
+        let (p, name) = (own.p, own.name.clone());
+        let open = self.brokers[p].open_tag(&name).is_some();
+        if open || self.reach(p, &name) != Reach::Good || self.links[p].impostor {
+            return;
+        }
+        self.tell(|| format!("another instance initialises {name}"));
+        self.oracle.overtakes((p, &name), None, &self.logs);
+        self.brokers[p].write_markers(u64::MAX);
+        let timeout_ms = 65_000;
+        self.execute_by_app(
+            p,
+            &Call::Init {
+                id: name,
+                timeout_ms,
+            },
+        );
     }
 
     fn end_by_app(&mut self, index: usize, decision: Decision) {

@@ -148,7 +148,14 @@ impl World {
         account.lost_write = before.lost_write;
         account.written = before.written;
         account.disturbed = true;
-        self.process.app.owns[index].early = Some(tag).filter(|tag| open && !tag.stray);
+        if open && !tag.stray {
+            account.early.insert(tag.clone());
+            let own = (tag.participant, &*tag.name);
+            self.oracle.overtakes(own, Some(id), &self.logs);
+            self.process.app.owns[index].early = Some(tag);
+        } else {
+            self.process.app.owns[index].early = None;
+        }
     }
 
     /// What a producer writes for a transaction.
