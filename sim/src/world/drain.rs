@@ -67,13 +67,9 @@ impl World {
             if let Record::OwnEnlisted {
                 transaction,
                 transactional_id,
-                participant,
                 ..
             } = record
             {
-                let p = participant.trim_start_matches('p').parse();
-                let enlisted = (p.unwrap_or_default(), transactional_id.clone());
-                self.oracle.account(*transaction).own.insert(enlisted);
                 let own = (*transaction, transactional_id.clone());
                 self.process.recorded.insert(own);
             }

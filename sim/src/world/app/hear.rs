@@ -93,6 +93,7 @@ impl World {
     }
 
     fn own_enlisted(&mut self, id: TransactionId, p: usize, name: &Arc<str>) {
+        self.oracle.account(id).own.insert((p, name.clone()));
         if let Some(own) = self.process.app.own(p, name)
             && own.stage == Stage::Enlisting(id)
         {
