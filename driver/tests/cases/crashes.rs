@@ -103,7 +103,7 @@ async fn expired_then_commit_while_the_coordinator_lives() -> Result {
     drop(fault);
     assert_eq!(error.kind(), ErrorKind::Heuristic, "{error}");
     assert_eq!(error.transaction(), Some(id));
-    assert!(error.problem().contains("`us` Aborted"), "{error}");
+    assert!(error.problem().contains("`us` heuristic abort"), "{error}");
     assert_mixed(&coordinator, id, &["us"]);
     assert_eq!(committed(&world.eu, "expired-live").await?, ["eu"]);
     assert_eq!(committed(&world.us, "expired-live").await?, NOTHING);

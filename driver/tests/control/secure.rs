@@ -210,7 +210,7 @@ fn unusable_certificates_and_keys_are_told_when_the_client_is_made() {
         (vec![("ssl.ca.pem", "no certificate")], "no authority"),
         (
             vec![("ssl.certificate.pem", "x"), ("ssl.key.pem", "x")],
-            "ssl.certificate.location",
+            "ssl.certificate.pem: holds no certificate",
         ),
         (
             vec![
