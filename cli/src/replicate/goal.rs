@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use gtc::kafka::consumer::committed_offsets;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::{Offset, TopicPartitionList};
@@ -74,7 +75,7 @@ fn is_reached(group: &Group, ends: &BTreeMap<Place, i64>) -> Result<bool, KafkaE
     for (topic, partition) in ends.keys() {
         asked.add_partition(topic, *partition);
     }
-    let committed = consumer.committed_offsets(asked, PATIENCE)?;
+    let committed = committed_offsets(&consumer, &asked, PATIENCE)?;
     let mut open = TopicPartitionList::new();
     for ((topic, partition), end) in ends {
         let found = committed

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gtc::ParticipantConfig;
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use gtc::kafka::consumer::committed_offsets;
+use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::KafkaError;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use crate::failure::Failure;
 
 /// How long a question to the cluster may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The group whose offsets record what is mirrored.
 #[derive(Clone)]
@@ -71,7 +72,7 @@ impl Group {
         for partition in 0..partitions {
             asked.add_partition(topic, partition);
         }
-        let committed = self.client()?.committed_offsets(asked, PATIENCE)?;
+        let committed = committed_offsets(&self.client()?, &asked, PATIENCE)?;
         let passed = committed
             .elements()
             .into_iter()

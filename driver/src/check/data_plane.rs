@@ -8,6 +8,7 @@ use rdkafka::{ClientConfig, TopicPartitionList};
 
 use super::finding::Judgement;
 use crate::config::ParticipantConfig;
+use crate::kafka::consumer::committed_offsets;
 
 /// How long each question may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,7 +40,7 @@ pub(super) async fn judge_group(participant: &ParticipantConfig, group: &str) ->
     ask(participant, group, move |consumer| {
         let mut wanted = TopicPartitionList::new();
         wanted.add_partition(ANY_TOPIC, 0);
-        judge_offsets(&shown, consumer.committed_offsets(wanted, PATIENCE))
+        judge_offsets(&shown, committed_offsets(consumer, &wanted, PATIENCE))
     })
     .await
 }

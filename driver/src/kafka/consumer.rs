@@ -25,6 +25,7 @@
 //! Each consumer has one thread of gtc's own; all calls of librdkafka run on it.
 
 mod batch;
+mod committed;
 mod context;
 mod link;
 mod position;
@@ -42,6 +43,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::kafka::error::{DataError, DataErrorKind};
 use crate::kafka::record::PartitionOffset;
 pub use batch::{Batch, GroupOffsets};
+pub use committed::committed_offsets;
 use link::Link;
 pub use position::PartitionLag;
 pub use settings::{BatchLimits, ConsumerSettings, OffsetReset};

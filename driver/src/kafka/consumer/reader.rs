@@ -12,6 +12,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use tokio::sync::oneshot;
 
 use super::batch::{Batch, Building, GroupOffsets, Membership};
+use super::committed::committed_offsets;
 use super::context::{GroupChange, ReaderContext};
 use super::link::{Lag, Offsets, Place, merge};
 use super::position::{ConsumerStatistics, Positions};
@@ -332,13 +333,10 @@ impl<'a> Reader<'a> {
         if asked.count() == 0 {
             return Ok(Vec::new());
         }
-        let told = self
-            .consumer
-            .committed_offsets(asked, ASK_TIMEOUT)
-            .map_err(|error| {
-                let why = format!("its committed offsets: {}", failure::describe(&error));
-                self.settings.error(DataErrorKind::Timeout, &why)
-            })?;
+        let told = committed_offsets(&self.consumer, &asked, ASK_TIMEOUT).map_err(|error| {
+            let why = format!("its committed offsets: {}", failure::describe(&error));
+            self.settings.error(DataErrorKind::Timeout, &why)
+        })?;
         let known = told
             .elements()
             .into_iter()
