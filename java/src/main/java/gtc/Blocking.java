@@ -15,8 +15,12 @@ final class Blocking {
                         return thread;
                     });
 
+    /**
+     * Runs the work, also for a caller that cancels: that gives up the answer. The future that is
+     * given to the executor would take the work with it.
+     */
     static <T> CompletableFuture<T> call(Supplier<T> work) {
-        return CompletableFuture.supplyAsync(work, THREADS);
+        return CompletableFuture.supplyAsync(work, THREADS).copy();
     }
 
     private Blocking() {}
