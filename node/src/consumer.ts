@@ -4,6 +4,7 @@ import type { Batch as NativeBatch, Consumer as NativeConsumer } from './native'
 import { records } from './record';
 import { milliseconds } from './time';
 import type { ConsumedRecord, Lag, Notice, Position } from './types';
+import { PARTITION_MAX, whole } from './whole';
 
 /** What the package needs of a consumer and a batch, and nobody else. */
 export let makeConsumer: (consumer: NativeConsumer) => Consumer;
@@ -110,6 +111,7 @@ export class Consumer {
   /** Goes on at an offset with a partition whose position the cluster no longer has. */
   async resumeAt(topic: string, partition: number, offset: bigint): Promise<void> {
     if (BigInt.asIntN(64, offset) !== offset) throw new RangeError(`offset: 64 bits are wanted, and not ${offset}`);
+    whole('partition', partition, [0, PARTITION_MAX]);
     await settled(() => this.#native.resumeAt(topic, partition, offset));
   }
 

@@ -6,6 +6,7 @@ import { source, type ConfigSource } from './source';
 import { milliseconds } from './time';
 import { makeTransaction, scoped, type Transaction } from './transaction';
 import type { Finding, ForeignInfo, Outcome, OutcomeName, Status, TransactionId, TransactionInfo } from './types';
+import { COUNT_MAX, whole } from './whole';
 
 /** How a transaction begins. */
 export interface BeginOptions {
@@ -110,6 +111,8 @@ export class Coordinator {
     const { group, topics, reset = 'earliest', instance, recordsMax, bytesMax, signal } = options;
     const lingerMs = milliseconds('lingerMs', options.lingerMs);
     const names = typeof topics === 'string' ? [topics] : [...topics];
+    whole('recordsMax', recordsMax, [1, COUNT_MAX]);
+    whole('bytesMax', bytesMax, [1, COUNT_MAX]);
     const settings = { group, topics: names, reset, instance, recordsMax, bytesMax, lingerMs };
     return makeConsumer(await settled(() => this.#native.consumer(participant, settings), signal));
   }

@@ -1,15 +1,16 @@
 import type { Columns, Outgoing, OutgoingRecords } from './native';
 import type { ConsumedRecord, Headers, OutgoingRecord, Payload } from './types';
+import { PARTITION_MAX, whole } from './whole';
 
 /** A record as the native module takes it. */
 export function outgoing(record: OutgoingRecord): Outgoing {
   const headers = pairs(record.headers);
   return {
-    topic: record.topic,
-    partition: record.partition ?? undefined,
+    topic: topicOf(record),
+    partition: partitionOf(record),
     key: payload('key', record.key) ?? undefined,
     value: payload('value', record.value) ?? undefined,
-    timestampMs: record.timestampMs ?? undefined,
+    timestampMs: timestampOf(record),
     headerNames: headers.map(([name]) => name),
     headerValues: headers.map(([name, value]) => payload(`header ${name}`, value)),
   };
@@ -25,7 +26,7 @@ export function outgoingMany(records: readonly OutgoingRecord[]): OutgoingRecord
   const numbers: number[] = [];
   const headerNames: string[] = [];
   const timestampMs = records.map((record) => {
-    numbers.push(indexOf(topics, record.topic), number('partition', record.partition) ?? NO_PARTITION);
+    numbers.push(indexOf(topics, topicOf(record)), partitionOf(record) ?? NO_PARTITION);
     numbers.push(payloads.add('key', record.key), payloads.add('value', record.value));
     const headers = pairs(record.headers);
     numbers.push(headers.length);
@@ -33,7 +34,7 @@ export function outgoingMany(records: readonly OutgoingRecord[]): OutgoingRecord
       headerNames.push(name);
       numbers.push(payloads.add(`header ${name}`, value));
     }
-    return number('timestampMs', record.timestampMs) ?? NaN;
+    return timestampOf(record) ?? NaN;
   });
   return {
     topics: [...topics.keys()],
@@ -78,16 +79,21 @@ class Payloads {
 function indexOf(topics: Map<string, number>, topic: string): number {
   const known = topics.get(topic);
   if (known !== undefined) return known;
-  if (typeof topic !== 'string') throw new TypeError(`topic: a string is wanted, and not ${typeof topic}`);
   topics.set(topic, topics.size);
   return topics.size - 1;
 }
 
-/** A number, checked: a column would take anything for one. */
-function number(what: string, value: number | null | undefined): number | null {
-  if (value === undefined || value === null) return null;
-  if (typeof value === 'number') return value;
-  throw new TypeError(`${what}: a number or null is wanted, and not ${typeof value}`);
+function topicOf({ topic }: OutgoingRecord): string {
+  if (typeof topic === 'string') return topic;
+  throw new TypeError(`topic: a string is wanted, and not ${typeof topic}`);
+}
+
+function partitionOf({ partition }: OutgoingRecord): number | undefined {
+  return whole('partition', partition, [0, PARTITION_MAX]);
+}
+
+function timestampOf({ timestampMs }: OutgoingRecord): number | undefined {
+  return whole('timestampMs', timestampMs, [0, Number.MAX_SAFE_INTEGER]);
 }
 
 function pairs(headers: Headers | undefined): (readonly [string, Payload])[] {

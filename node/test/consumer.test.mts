@@ -98,6 +98,28 @@ test('a wait that was given up loses nothing', async (t) => {
   await assert.rejects(coordinator.transact((txn) => txn.sendOffsets(consumer)), gtc.InvalidStateError);
   await assert.rejects(consumer.resumeAt('no-such-topic', 0, 0n), gtc.GtcError);
   await assert.rejects(consumer.resumeAt(topic, 0, 1n << 64n), RangeError);
+  await assert.rejects(consumer.resumeAt(topic, 2 ** 32, 0n), RangeError);
+});
+
+// The low bits of a number are another partition.
+test('numbers that are none are refused, and nothing is written', async () => {
+  const world = new World();
+  const topic = await world.topic();
+  await using coordinator = await gtc.Coordinator.open(world.config());
+  await coordinator.transact(async (txn) => {
+    for (const partition of [1.5, -1, 2 ** 32, 2 ** 40, NaN]) {
+      await assert.rejects(async () => txn.send('eu', { topic, partition }), RangeError);
+      await assert.rejects(async () => txn.sendMany('eu', [{ topic, partition }]), RangeError);
+    }
+    for (const timestampMs of [NaN, 1e300, -1]) {
+      await assert.rejects(async () => txn.send('eu', { topic, timestampMs }), RangeError);
+    }
+    await txn.send('eu', { topic, value: 'one', partition: 0, timestampMs: 1 });
+  });
+  for (const recordsMax of [NaN, -1, 0, 1e300]) {
+    await assert.rejects(async () => coordinator.consumer('eu', { group: topic, topics: topic, recordsMax }), RangeError);
+  }
+  assert.deepEqual(await world.committed('eu', topic), ['one']);
 });
 
 test('closing the coordinator ends a wait', async () => {
