@@ -12,7 +12,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use crate::failure::Failure;
 
 /// How long a question to the cluster may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The group whose offsets record what is mirrored.
 #[derive(Clone)]
