@@ -1,7 +1,6 @@
 //! The topics that are mirrored, kept in step with source and destinations.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
@@ -47,15 +46,6 @@ impl Catalogue {
     /// The names of the topics whose destinations are ready.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.ready.keys().map(String::as_str).collect()
-    }
-
-    /// A number that changes with the topics and their partitions.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for (name, topic) in &self.ready {
-            (name, topic.partitions).hash(&mut hasher);
-        }
-        hasher.finish()
     }
 
     /// Whether every destination has this partition.

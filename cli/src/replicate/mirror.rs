@@ -196,11 +196,8 @@ impl Mirror {
         let settings = ConsumerSettings {
             group: group.name().into(),
             // A mirror that comes back after a kill takes its own place at once: the coordinator's
-            // id is its alone, as its log is. With other topics or partitions it is another member,
-            // as the group would give the place back as it was.
-            instance: Some(
-                format!("gtc-{}-{:016x}", coordinator.id(), catalogue.fingerprint()).into(),
-            ),
+            // id is its alone, as its log is.
+            instance: Some(format!("gtc-{}", coordinator.id()).into()),
             topics: catalogue.names().into_iter().map(str::to_owned).collect(),
             reset: OffsetReset::Fail,
             limits: BatchLimits {

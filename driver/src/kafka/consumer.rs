@@ -16,6 +16,11 @@
 //! Only the eager protocol of consumer groups is used: with it librdkafka asks before it joins the
 //! next generation, and every partition is read again from its committed offset.
 //!
+//! # Static members
+//!
+//! A consumer with an instance id first removes whoever has that id in the group, and joins then.
+//! Who was removed and still runs fails when it hears of it.
+//!
 //! # Positions
 //!
 //! Transaction markers and aborted records use up offsets that no record shows. Where nothing
@@ -29,6 +34,7 @@ mod committed;
 mod context;
 mod link;
 mod position;
+mod predecessor;
 mod reader;
 mod reset;
 mod settings;
@@ -46,6 +52,7 @@ pub use batch::{Batch, GroupOffsets};
 pub use committed::committed_offsets;
 use link::Link;
 pub use position::PartitionLag;
+use predecessor::Predecessor;
 pub use settings::{BatchLimits, ConsumerSettings, OffsetReset};
 
 /// How many batches are read ahead.
@@ -115,16 +122,19 @@ struct State {
 enum Job {
     /// Answer once everything asked for before it is done.
     Barrier(oneshot::Sender<()>),
+    /// Nobody else is this static member any more.
+    Join,
     Committed(oneshot::Sender<Result<Vec<PartitionOffset>, DataError>>),
     ResumeAt(PartitionOffset, oneshot::Sender<Result<(), DataError>>),
 }
 
 impl TransactionalConsumer {
-    /// Makes a consumer and subscribes.
+    /// Makes a consumer and subscribes; a static member does so once its predecessor is removed.
     ///
     /// # Errors
     /// The settings cannot work, or librdkafka refuses them.
     pub async fn open(settings: ConsumerSettings) -> Result<Self, DataError> {
+        let predecessor = Predecessor::of(&settings)?;
         let participant = settings.participant();
         let shared = Arc::new(Shared {
             participant: participant.clone(),
@@ -148,6 +158,9 @@ impl TransactionalConsumer {
         opened
             .await
             .map_err(|_| closed("the consumer's thread ended".to_owned()))??;
+        if let Some(predecessor) = predecessor {
+            tokio::spawn(predecessor.make_way(Arc::downgrade(&shared)));
+        }
         Ok(Self {
             shared,
             ended: Some(ended),
@@ -313,6 +326,11 @@ impl Shared {
         drop(state);
         self.work.notify_all();
         found.map(Ok).or(failed.map(Err))
+    }
+
+    fn put_job(&self, job: Job) {
+        self.lock().jobs.push_back(job);
+        self.work.notify_all();
     }
 
     fn put_ready(&self, event: ConsumerEvent) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use gtc::kafka::consumer::{Batch, ConsumerEvent, ConsumerSettings, TransactionalConsumer};
+use gtc::kafka::consumer::{Batch, ConsumerEvent, TransactionalConsumer};
 use gtc::kafka::error::DataErrorKind;
 use gtc::kafka::record::{OutgoingRecord, PartitionOffset};
 use gtc::kafka::slot::SlotInstance;
@@ -13,7 +13,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use crate::{
     PATIENCE, admin, batch, create_topic, event, open, open_reader, patiently, plain_config,
-    reader, reader_settings, record, settings, shared,
+    reader, record, settings, shared,
 };
 
 async fn write(slot: &SlotInstance, records: &[OutgoingRecord], commit: bool) {
@@ -40,7 +40,7 @@ async fn until(is_so: impl Fn() -> bool) {
 }
 
 /// A topic with the values 0 to `count`, one transaction each if `one_by_one`.
-async fn filled(topic: &str, count: u32, one_by_one: bool) {
+pub async fn filled(topic: &str, count: u32, one_by_one: bool) {
     create_topic(shared(), topic, &[]).await;
     let slot = open(shared(), topic, &[]).await;
     let records: Vec<_> = (0..count).map(|n| record(topic, &n.to_string())).collect();
@@ -282,30 +282,6 @@ async fn group_moved_behind_its_back() {
     slot.close().await;
     slow.close().await;
     next.close().await;
-}
-
-/// A static member whose name another consumer takes fails, and answers instead of waiting for ever.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_static_member_that_is_replaced_fails_and_still_answers() {
-    filled("replaced", 3, false).await;
-    let named = || ConsumerSettings {
-        instance: Some("one".into()),
-        ..reader_settings(shared(), "replaced", "replaced", &[])
-    };
-    let first = TransactionalConsumer::open(named()).await.expect("opens");
-    let kept = batch(&first).await;
-    let second = TransactionalConsumer::open(named()).await.expect("opens");
-    batch(&second).await;
-    let failing = async { while first.next().await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, failing)
-        .await
-        .expect("it learns that it was replaced");
-    let asked = tokio::time::timeout(PATIENCE, first.committed()).await;
-    assert!(asked.expect("an answer").is_err());
-    let rewound = tokio::time::timeout(PATIENCE, first.rewind(kept)).await;
-    assert!(rewound.expect("an answer").is_err());
-    first.close().await;
-    second.close().await;
 }
 
 /// Case foreign-group-metadata.

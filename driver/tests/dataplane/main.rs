@@ -3,6 +3,7 @@
 mod consumer;
 mod faults;
 mod slot;
+mod static_member;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

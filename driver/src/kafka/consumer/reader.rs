@@ -71,27 +71,52 @@ pub(super) struct Reader<'a> {
     resolve_at: Option<Instant>,
     building: Building,
     membership: Option<Arc<Membership>>,
+    /// Whether partitions were ever assigned to it.
+    has_joined: bool,
 }
 
 impl<'a> Reader<'a> {
     fn open(settings: &'a ConsumerSettings, shared: &'a Arc<Shared>) -> Result<Self, DataError> {
-        let config = settings.client_config()?;
-        let refused =
-            |error: KafkaError| settings.error(DataErrorKind::Config, &failure::describe(&error));
-        let context = ReaderContext::new(settings.participant(), shared.link.clone());
-        let consumer = BaseConsumer::from_config_and_context(&config, context).map_err(refused)?;
-        let topics: Vec<&str> = settings.topics.iter().map(String::as_str).collect();
-        consumer.subscribe(&topics).map_err(refused)?;
-        Ok(Self {
+        let reader = Self {
             settings,
             shared,
-            consumer,
+            consumer: connect(settings, shared)?,
             positions: Positions::new(),
             held: Vec::new(),
             resolve_at: None,
             building: Building::default(),
             membership: None,
-        })
+            has_joined: false,
+        };
+        if settings.instance.is_none() {
+            reader.subscribe()?;
+        }
+        Ok(reader)
+    }
+
+    fn subscribe(&self) -> Result<(), DataError> {
+        let topics: Vec<&str> = self.settings.topics.iter().map(String::as_str).collect();
+        let refused = |error| refused(self.settings, &error);
+        self.consumer.subscribe(&topics).map_err(refused)
+    }
+
+    /// A static member joins; what goes wrong ends the consumer.
+    fn join(&self) {
+        if let Err(error) = self.subscribe() {
+            self.shared.fail(error);
+        }
+    }
+
+    /// The predecessor heard that it was removed and joined again, before this one had joined. Once more,
+    /// and the one that came first is the one that fails.
+    fn join_again(&mut self) {
+        match connect(self.settings, self.shared) {
+            Ok(consumer) => {
+                self.consumer = consumer;
+                self.join();
+            }
+            Err(error) => self.shared.fail(error),
+        }
     }
 
     /// One poll and what it brings.
@@ -175,6 +200,7 @@ impl<'a> Reader<'a> {
         self.membership = None;
         let event = match change {
             GroupChange::Assigned(places, metadata) => {
+                self.has_joined = true;
                 self.membership = Some(Arc::new(Membership {
                     participant: self.shared.participant.clone(),
                     group: self.settings.group.clone(),
@@ -224,6 +250,11 @@ impl<'a> Reader<'a> {
     fn on_error(&mut self, error: &KafkaError) {
         let why = failure::describe(error);
         match error {
+            KafkaError::MessageConsumptionFatal(RDKafkaErrorCode::FencedInstanceId)
+                if !self.has_joined =>
+            {
+                self.join_again();
+            }
             KafkaError::MessageConsumptionFatal(_) => {
                 self.shared
                     .fail(self.settings.error(DataErrorKind::Unavailable, &why));
@@ -306,6 +337,7 @@ impl<'a> Reader<'a> {
         // A caller that no longer waits needs no answer.
         match job {
             Job::Barrier(reply) => drop(reply.send(())),
+            Job::Join => self.join(),
             Job::Committed(reply) => drop(reply.send(self.committed())),
             Job::ResumeAt(place, reply) => drop(reply.send(self.resume(place))),
         }
@@ -351,6 +383,20 @@ impl<'a> Reader<'a> {
             });
         Ok(known.collect())
     }
+}
+
+fn connect(
+    settings: &ConsumerSettings,
+    shared: &Shared,
+) -> Result<BaseConsumer<ReaderContext>, DataError> {
+    let config = settings.client_config()?;
+    let context = ReaderContext::new(settings.participant(), shared.link.clone());
+    BaseConsumer::from_config_and_context(&config, context)
+        .map_err(|error| refused(settings, &error))
+}
+
+fn refused(settings: &ConsumerSettings, error: &KafkaError) -> DataError {
+    settings.error(DataErrorKind::Config, &failure::describe(error))
 }
 
 /// Copies a record out of librdkafka's memory; the topic's name is shared.

@@ -17,7 +17,8 @@ use super::tls;
 use super::wire::{Call, Versions};
 use crate::kafka::properties::{Endpoint, Properties};
 
-/// FindCoordinator's number for a transactional.id.
+/// FindCoordinator's numbers for a consumer group and for a transactional.id.
+const KEY_TYPE_GROUP: i8 = 0;
 const KEY_TYPE_TRANSACTION: i8 = 1;
 /// The pause before a read is repeated, and how far it grows.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -42,6 +43,8 @@ pub(super) enum Target<'a> {
     Broker(&'a Endpoint),
     /// The broker transaction coordinator of a transactional.id.
     Coordinator(&'a str),
+    /// The coordinator of a consumer group; found anew each time.
+    Group(&'a str),
 }
 
 impl ControlClient {
@@ -129,7 +132,7 @@ impl ControlClient {
     ) -> Result<C::Response, Failure> {
         let attempt_deadline = match target {
             Target::Any => half_way(deadline),
-            Target::Broker(_) | Target::Coordinator(_) => deadline,
+            Target::Broker(_) | Target::Coordinator(_) | Target::Group(_) => deadline,
         };
         let broker = self.broker(target, attempt_deadline).await?;
         broker.call(request, attempt_deadline).await.into_result()
@@ -181,6 +184,10 @@ impl ControlClient {
                 let endpoint = self.coordinator(id, deadline).await?;
                 self.inner.pool.broker(&endpoint, deadline).await
             }
+            Target::Group(id) => {
+                let endpoint = self.find(KEY_TYPE_GROUP, id, deadline).await?;
+                self.inner.pool.broker(&endpoint, deadline).await
+            }
         }
     }
 
@@ -188,10 +195,17 @@ impl ControlClient {
         if let Some(endpoint) = self.inner.coordinators.get(id) {
             return Ok(endpoint);
         }
+        let endpoint = self.find(KEY_TYPE_TRANSACTION, id, deadline).await?;
+        self.inner.coordinators.remember(id, endpoint.clone());
+        Ok(endpoint)
+    }
+
+    /// Asks a broker for the coordinator of `id`.
+    async fn find(&self, key_type: i8, id: &str, deadline: Instant) -> Result<Endpoint, Failure> {
         let request = FindCoordinatorRequest::default()
-            .with_key_type(KEY_TYPE_TRANSACTION)
+            .with_key_type(key_type)
             .with_coordinator_keys(vec![StrBytes::from_string(id.to_owned())]);
-        // Not `read`, which would call this function again: both loops above repeat it.
+        // Not `read`, which would call this function again: the loops above repeat it.
         let deadline = half_way(deadline);
         let broker = self.inner.pool.any_broker(deadline).await?;
         let response = broker.call(&request, deadline).await.into_result()?;
@@ -203,12 +217,10 @@ impl ControlClient {
         }
         let port = u16::try_from(found.port)
             .map_err(|_| Failure::protocol("the coordinator's port is none"))?;
-        let endpoint = Endpoint {
+        Ok(Endpoint {
             host: found.host.to_string(),
             port,
-        };
-        self.inner.coordinators.remember(id, endpoint.clone());
-        Ok(endpoint)
+        })
     }
 }
 

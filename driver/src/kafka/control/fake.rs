@@ -13,8 +13,8 @@ use kafka_protocol::messages::metadata_response::{
 use kafka_protocol::messages::{
     ApiKey, ApiVersionsResponse, DescribeConfigsResponse, DescribeTransactionsResponse,
     EndTxnRequest, EndTxnResponse, FindCoordinatorResponse, InitProducerIdResponse,
-    ListOffsetsResponse, ListTransactionsResponse, MetadataResponse, RequestHeader,
-    SaslAuthenticateRequest, SaslAuthenticateResponse, describe_configs_response,
+    LeaveGroupResponse, ListOffsetsResponse, ListTransactionsResponse, MetadataResponse,
+    RequestHeader, SaslAuthenticateRequest, SaslAuthenticateResponse, describe_configs_response,
     describe_transactions_response, list_offsets_response, list_transactions_response,
 };
 use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
@@ -246,6 +246,7 @@ impl Seen {
             ApiKey::InitProducerId => self.initialised(),
             ApiKey::DescribeConfigs => self.configs(),
             ApiKey::ListOffsets => self.offsets(),
+            ApiKey::LeaveGroup => self.body(&LeaveGroupResponse::default()),
             other => panic!("no answer to {other:?}"),
         }
     }

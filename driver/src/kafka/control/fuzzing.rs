@@ -79,11 +79,13 @@ pub enum Call {
     TopicConfigs,
     /// `list_offsets`.
     Offsets,
+    /// `remove_member`.
+    RemoveMember,
 }
 
 impl Call {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::EndV1,
         Self::EndV2,
         Self::Initialise,
@@ -95,6 +97,7 @@ impl Call {
         Self::BrokerConfigs,
         Self::TopicConfigs,
         Self::Offsets,
+        Self::RemoveMember,
     ];
 }
 
@@ -229,6 +232,7 @@ async fn perform(client: &ControlClient, call: Call, changes: &AtomicUsize) {
         Call::Offsets => {
             check_text(patient(client.list_offsets("topic", OffsetQuery::Latest)).await);
         }
+        Call::RemoveMember => check_text(patient(client.remove_member("group", "one")).await),
     }
 }
 

@@ -21,6 +21,7 @@ mod error;
 mod fake;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod groups;
 mod handshake;
 mod pool;
 mod sasl;

@@ -7,9 +7,10 @@ use kafka_protocol::messages::{
     ApiKey, ApiVersionsRequest, ApiVersionsResponse, DescribeConfigsRequest,
     DescribeConfigsResponse, DescribeTransactionsRequest, DescribeTransactionsResponse,
     EndTxnRequest, EndTxnResponse, FindCoordinatorRequest, FindCoordinatorResponse,
-    InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest, ListOffsetsResponse,
-    ListTransactionsRequest, ListTransactionsResponse, MetadataRequest, MetadataResponse,
-    RequestHeader, ResponseHeader, SaslAuthenticateRequest, SaslAuthenticateResponse,
+    InitProducerIdRequest, InitProducerIdResponse, LeaveGroupRequest, LeaveGroupResponse,
+    ListOffsetsRequest, ListOffsetsResponse, ListTransactionsRequest, ListTransactionsResponse,
+    MetadataRequest, MetadataResponse, RequestHeader, ResponseHeader, SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
 };
 use kafka_protocol::protocol::buf::ByteBuf;
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
@@ -77,6 +78,7 @@ calls! {
     ListTransactionsRequest, ListTransactionsResponse, ListTransactions, 0..=1;
     DescribeConfigsRequest, DescribeConfigsResponse, DescribeConfigs, 4..=4;
     ListOffsetsRequest, ListOffsetsResponse, ListOffsets, 6..=10;
+    LeaveGroupRequest, LeaveGroupResponse, LeaveGroup, 4..=5;
 }
 
 /// Encodes a request with its length; the correlation id is set by [`set_correlation_id`].
