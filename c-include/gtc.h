@@ -569,7 +569,7 @@ typedef struct gtc_consumer_options {
     const char *const *topics;
     /** How many there are. */
     size_t topics_length;
-    /** Its name as a static member of the group, or NULL. */
+    /** Its name as a static member of the group, in the place of whoever has that name, or NULL. */
     const char *instance;
     /** What happens where the cluster does not have a position: a `gtc_offset_reset`. */
     uint32_t reset;

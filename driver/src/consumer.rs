@@ -41,9 +41,9 @@ impl ConsumerOptions {
         self
     }
 
-    /// Makes it a static member of the group (KIP-345): after a crash it takes its own place again at once,
-    /// instead of waiting until the group has missed its predecessor for `session.timeout.ms`. No other
-    /// living consumer of the group may have the same name.
+    /// Makes it a static member of the group (KIP-345). Whoever has that name in the group is removed first:
+    /// after a crash its partitions are read again at once, instead of when the group has missed its
+    /// predecessor for `session.timeout.ms`. Of two living consumers with one name the earlier fails.
     #[must_use]
     pub fn instance(mut self, name: impl Into<String>) -> Self {
         self.instance = Some(name.into());

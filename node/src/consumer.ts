@@ -20,7 +20,10 @@ export interface ConsumerOptions extends Abortable {
   readonly topics: string | Iterable<string>;
   /** What happens where the cluster does not have a position. The default is `earliest`. */
   readonly reset?: 'earliest' | 'latest' | 'fail' | undefined;
-  /** Makes it a static member of the group. */
+  /**
+   * Makes it a static member of the group, in the place of whoever has that name: after a crash its
+   * partitions are read again at once.
+   */
   readonly instance?: string | undefined;
   /** A batch is full with so many records, */
   readonly recordsMax?: number | undefined;

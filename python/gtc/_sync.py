@@ -107,7 +107,8 @@ class Coordinator:
 
         Topics that begin with `^` are patterns. `reset` (`earliest`, `latest` or `fail`) says what
         happens where the cluster does not have a position. `instance` makes it a static member of
-        the group. A batch is full at `records_max` records or `bytes_max` bytes, or when its first
+        the group, in the place of whoever has that name: after a crash its partitions are read
+        again at once. A batch is full at `records_max` records or `bytes_max` bytes, or when its first
         record has waited for `linger_s` seconds.
 
         Raises `ConfigError`, `ClosedError`.

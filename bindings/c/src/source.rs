@@ -153,7 +153,7 @@ pub struct gtc_consumer_options {
     pub topics: *const *const c_char,
     /// How many there are.
     pub topics_length: usize,
-    /// Its name as a static member of the group, or NULL.
+    /// Its name as a static member of the group, in the place of whoever has that name, or NULL.
     pub instance: *const c_char,
     /// What happens where the cluster does not have a position: a `gtc_offset_reset`.
     pub reset: u32,

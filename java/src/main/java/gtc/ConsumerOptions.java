@@ -42,7 +42,8 @@ public final class ConsumerOptions {
     }
 
     /**
-     * Makes it a static member of the group.
+     * Makes it a static member of the group, in the place of whoever has that name: after a crash
+     * its partitions are read again at once.
      *
      * @param instance the name of the member
      * @return this
