@@ -24,7 +24,7 @@ fn setting<T: std::str::FromStr>(name: &str, otherwise: T) -> T {
 #[test]
 fn nothing_is_torn_lost_doubled_or_left_open_through_every_kind_of_fault() {
     let minutes = setting("GTC_CHAOS_MINUTES", MINUTES);
-    let worker = support::build(&["-p", "gtc", "--example", "chaos_worker"]);
+    let worker = support::build("chaos_worker");
     let faults = Faults {
         directory: support::place("faults", worker.clone()).directory,
         worker,

@@ -9,7 +9,7 @@ use gtc_chaos::flights;
 
 #[test]
 fn a_mirror_that_commits_one_cluster_after_the_other_is_found_out() {
-    let place = support::place("naive", support::build(&["--example", "naive_mirror"]));
+    let place = support::place("naive", support::build("naive_mirror"));
     let input = place.directory.with_extension("csv");
     let mut file = std::fs::File::create(&input).unwrap();
     writeln!(file, "carrier,flight").unwrap();

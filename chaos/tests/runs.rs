@@ -14,7 +14,7 @@ use gtc_clusters::Security;
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn gtc() -> PathBuf {
-    support::build(&["-p", "gtc-cli", "--bin", "gtc"])
+    support::build("gtc")
 }
 
 fn say(line: &str) {
@@ -51,7 +51,7 @@ fn each_flight_becomes_one_delay_on_another_cluster_through_kills() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let transform = Transform {
         place: support::place("transform", gtc()),
-        example: support::build(&["-p", "gtc", "--example", "transform"]),
+        example: support::build("transform"),
         seed: 11,
         kills: 8,
     };

@@ -1,6 +1,6 @@
 // Builds the package: the native module with cargo into native/, the TypeScript into dist/.
 //
-//     node scripts/build.mjs [--profile PROFILE] [--features FEATURES]
+//     node scripts/build.mjs [--profile PROFILE] [--features FEATURES] [-- ARGUMENTS OF CARGO]
 //
 // `npm pack` runs it without arguments; GTC_BUILD stands for arguments there.
 
@@ -12,7 +12,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const here = fileURLToPath(new URL('..', import.meta.url));
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   args: process.env.GTC_BUILD?.split(' ') ?? process.argv.slice(2),
   options: {
     profile: { type: 'string', default: 'dist' },
@@ -45,7 +46,7 @@ function platform() {
 function library() {
   const args = ['build', '--package', 'gtc-node', '--profile', values.profile];
   if (values.features) args.push('--features', values.features);
-  args.push('--message-format', 'json-render-diagnostics');
+  args.push(...positionals, '--message-format', 'json-render-diagnostics');
   const messages = run('cargo', args, 'pipe').trim().split('\n').map((line) => JSON.parse(line));
   const ours = messages.find((message) => message.target?.name === 'gtc_node' && message.filenames);
   return ours.filenames[0];

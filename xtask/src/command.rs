@@ -1,7 +1,8 @@
 //! Calling other programs, step by step.
 
+use std::ffi::OsStr;
 use std::fmt;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
@@ -58,9 +59,22 @@ impl From<gtc_clusters::Error> for Failure {
 
 /// The cargo that called us, in the root of the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
+    let name = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = program(name);
     command.args(arguments).current_dir(root());
+    command
+}
+
+/// A program that may call cargo. It is not told of this package, as cargo has told us: build scripts
+/// would see a change in that, and what depends on them would be built again.
+pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    for (key, _) in std::env::vars_os() {
+        let text = key.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(key);
+        }
+    }
     command
 }
 
@@ -133,14 +147,14 @@ pub(crate) fn run_reading(
     mut command: Command,
     mut read: impl FnMut(&str),
 ) -> Result<ExitStatus, Failure> {
-    let failed = |cause: std::io::Error| Failure::new(format!("{name}: {cause}"));
+    let failed = |cause: io::Error| Failure::new(format!("{name}: {cause}"));
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
     if let Some(output) = child.stdout.take() {
         let mut reader = BufReader::new(output);
         let mut line = Vec::new();
         // Bytes, as a test may print what is no UTF-8.
         while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-            std::io::stdout().write_all(&line).map_err(failed)?;
+            io::stdout().write_all(&line).map_err(failed)?;
             read(&String::from_utf8_lossy(&line));
             if !line.ends_with(b"\n") {
                 // What is said next has a line of its own.

@@ -16,12 +16,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::command::{Failure, report, root};
+use crate::command::{Failure, Step, cargo, report, root};
 use crate::prerequisites::{Need, require};
 use crate::test_run::Sum;
 
 /// The step after the languages, which is called by this name beside theirs.
 const CRASH: &str = "crash";
+
+/// How cargo builds the libraries of all languages and the program gtc: as it builds for the tests
+/// of the workspace, so that nothing is compiled twice. With the examples, as these make cargo
+/// choose the features that tests have; crash points are for the crash tests.
+const AS_TESTED: [&str; 6] = [
+    "--workspace",
+    "--all-features",
+    "--lib",
+    "--bin",
+    "gtc",
+    "--examples",
+];
 
 /// A program and its first arguments.
 type Words = Vec<PathBuf>;
@@ -102,6 +114,7 @@ pub(crate) fn test(names: &[String]) -> Result<Sum, Failure> {
     let languages = chosen.languages.iter().chain(&chosen.ring);
     needs.extend(languages.map(|language| language.need));
     require(&needs)?;
+    build()?;
     let clusters = Clusters::start()?;
     let mut sum = Sum::default();
     for language in chosen.languages {
@@ -114,6 +127,13 @@ pub(crate) fn test(names: &[String]) -> Result<Sum, Failure> {
         sum += crash::test(&clusters, &chosen.ring)?;
     }
     Ok(sum)
+}
+
+/// Builds what the packages are made of.
+fn build() -> Result<(), Failure> {
+    let mut build = cargo(&["build"]);
+    build.args(AS_TESTED);
+    Step::new("libraries for the languages", build).run()
 }
 
 /// Each language with the words that start its program of the benchmark, built for release.

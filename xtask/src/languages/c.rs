@@ -26,19 +26,6 @@ const LSAN_OPTIONS: &str = "LSAN_OPTIONS";
 const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
-    // As the workspace builds for tests, so that little is built twice; crash points are for the
-    // crash tests, and the program gtc ends what a killed sample left.
-    let build = [
-        "build",
-        "--quiet",
-        "-p",
-        "gtc-c",
-        "-p",
-        "gtc-cli",
-        "--features",
-        "gtc-c/crash-points",
-    ];
-    Step::new("library for C", cargo(&build)).run()?;
     let compiler = Compiler::new(home(), "debug")?;
     compiler.compile_all()?;
     let mut tests = Command::new("./tests");

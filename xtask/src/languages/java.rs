@@ -7,16 +7,11 @@ use std::process::Command;
 
 use super::clusters::Clusters;
 use super::crash::require_built;
-use super::{Words, about};
-use crate::command::{Failure, Step, root, run_reading};
+use super::{AS_TESTED, Words, about};
+use crate::command::{Failure, Step, program, root, run_reading};
 use crate::test_run::Sum;
 
-/// As the workspace builds for tests; crash points and the program gtc are for the crash tests.
-const BUILD: [&str; 3] = [
-    "-Dcargo.arguments=-p gtc-cli --features gtc-jni/crash-points",
-    "-Dcargo.output=debug",
-    NO_COMPRESSION,
-];
+const DEBUG: [&str; 2] = ["-Dcargo.output=debug", NO_COMPRESSION];
 /// A library with debug information takes long to compress.
 const NO_COMPRESSION: &str = "-Dnative.compress=false";
 /// As Rust is built that the others are compared with.
@@ -51,7 +46,7 @@ pub(super) fn crash_and_recover() -> Result<Command, Failure> {
 
 /// The program, with copies of the jars: the tests build others in that place.
 pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
-    let mut build = Command::new("mvn");
+    let mut build = program("mvn");
     build
         .args(["-B", "-q", "package", "-DskipTests"])
         .args(RELEASE);
@@ -89,10 +84,11 @@ fn class_path(files: Vec<PathBuf>) -> Result<OsString, Failure> {
 }
 
 fn package(clusters: &Clusters, arguments: &[&str]) -> Result<Sum, Failure> {
-    let mut command = Command::new("mvn");
+    let mut command = program("mvn");
     command
         .args(["-B", "package"])
-        .args(BUILD)
+        .arg(format!("-Dcargo.arguments={}", AS_TESTED.join(" ")))
+        .args(DEBUG)
         .args(arguments)
         .current_dir(root().join("java"))
         .env(PROGRAM, root().join("target/debug/gtc"));

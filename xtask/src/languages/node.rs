@@ -7,13 +7,10 @@ use std::process::Command;
 
 use super::clusters::Clusters;
 use super::crash::require_built;
-use super::{Words, about};
-use crate::command::{Failure, Step, cargo, root, run_reading};
+use super::{AS_TESTED, Words, about};
+use crate::command::{self, Failure, Step, root, run_reading};
 use crate::test_run::Sum;
 
-/// As the workspace builds for tests, so that little is built twice; crash points are for the
-/// crash tests.
-const BUILD: &str = "--profile dev --features crash-points";
 /// As Rust is built that the others are compared with.
 const RELEASE: &str = "--profile release";
 const BENCH: &str = "bench/transactions.mjs";
@@ -25,7 +22,7 @@ const TIMEOUT: &str = "--test-timeout=180000";
 pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
     install_tools()?;
     let project = Project::make(home())?;
-    let tarball = project.pack(BUILD)?;
+    let tarball = project.pack(&format!("--profile dev -- {}", AS_TESTED.join(" ")))?;
     project.install(&tarball)?;
     project.link_tools()?;
     let mut types = program("node", source());
@@ -40,7 +37,7 @@ pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
     tests
         .env("GTC_TEST_TARBALL", tarball)
         .env("GTC_TEST_SOURCE", source())
-        .env("GTC_TEST_PROGRAM", gtc()?);
+        .env("GTC_TEST_PROGRAM", root().join("target/debug/gtc"));
     clusters.name_in(&mut tests);
     let mut sum = Sum::default();
     let status = run_reading("node", tests, |line| count(&mut sum, line))?;
@@ -83,14 +80,6 @@ fn home() -> PathBuf {
 
 fn source() -> PathBuf {
     root().join("node")
-}
-
-/// The program, which recovers what Node has left behind.
-fn gtc() -> Result<PathBuf, Failure> {
-    // As `cargo xtask test` has built it.
-    let build = cargo(&["build", "--workspace", "--all-features", "--bin", "gtc"]);
-    Step::new("program for Node's tests", build).run()?;
-    Ok(root().join("target/debug/gtc"))
 }
 
 /// A project with nothing in it but the package, and links to what its tests need.
@@ -165,7 +154,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn program(name: &str, directory: PathBuf) -> Command {
-    let mut command = Command::new(name);
+    let mut command = command::program(name);
     command
         .current_dir(directory)
         .env_remove("NODE_PATH")

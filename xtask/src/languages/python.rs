@@ -7,10 +7,10 @@ use std::process::Command;
 use super::Words;
 use super::clusters::Clusters;
 use super::crash::require_built;
-use crate::command::{Failure, Step, root, run_reading};
+use crate::command::{self, Failure, Step, root, run_reading};
 use crate::test_run::Sum;
 
-/// As the workspace builds for tests, so that little is built twice; crash points are for the
+/// Maturin builds one package alone, and so with features of its own; crash points are for the
 /// crash tests.
 const BUILD: &str = "--config-settings=build-args=--profile dev --features crash-points";
 /// As Rust is built that the others are compared with.
@@ -95,7 +95,7 @@ impl Environment {
 
     fn program(&self, name: &str, directory: impl AsRef<Path>) -> Command {
         let bin = self.home.join("bin");
-        let mut command = Command::new(bin.join(name));
+        let mut command = command::program(bin.join(name));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(bin).chain(std::env::split_paths(&path));
         if let Ok(path) = std::env::join_paths(paths) {

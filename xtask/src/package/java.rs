@@ -5,11 +5,11 @@ use std::process::Command;
 
 use super::trial::Trial;
 use super::{PLATFORM, PROFILE, Packed, VERSION, copy, home, target, with_features};
-use crate::command::{Failure, Step, root};
+use crate::command::{Failure, Step, program, root};
 
 pub(super) fn build(features: &str) -> Result<Packed, Failure> {
     let arguments = with_features(&format!("--profile {PROFILE}"), features);
-    let mut package = Command::new("mvn");
+    let mut package = program("mvn");
     package
         .args([
             "-B",

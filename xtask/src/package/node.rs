@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::trial::Trial;
 use super::{PROFILE, Packed, VERSION, copy, home, with_features};
-use crate::command::{Failure, Step, root};
+use crate::command::{Failure, Step, program, root};
 
 pub(super) fn build(features: &str) -> Result<Packed, Failure> {
     let source = root().join("node");
@@ -67,7 +67,7 @@ pub(super) fn pack(source: &Path) -> Command {
 }
 
 fn npm(directory: &Path) -> Command {
-    let mut command = Command::new("npm");
+    let mut command = program("npm");
     command
         .current_dir(directory)
         .env_remove("NODE_PATH")

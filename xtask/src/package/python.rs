@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::trial::Trial;
 use super::{PROFILE, Packed, VERSION, about, copy, home, target, with_features};
-use crate::command::{Failure, Step, root};
+use crate::command::{self, Failure, Step, root};
 
 /// Both in environments of their own, with nothing but what the package asks for.
 pub(super) fn build(features: &str) -> Result<Packed, Failure> {
@@ -83,7 +83,7 @@ fn environment(home: &Path) -> Result<(), Failure> {
 }
 
 fn program(environment: &Path, name: &str) -> Command {
-    let mut command = Command::new(environment.join("bin").join(name));
+    let mut command = command::program(environment.join("bin").join(name));
     command
         .env_remove("PYTHONPATH")
         .env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
