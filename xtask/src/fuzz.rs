@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: runs the fuzz targets, one after the other.
+//! `cargo xtask fuzz`: runs the fuzz targets, as many at a time as there are processors.
 
 mod coverage;
 mod progress;
@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::command::{Failure, Step, root};
 use crate::help;
+use crate::lanes::side_by_side;
 use crate::prerequisites::{Need, require};
 
 pub(crate) use coverage::stand_in;
@@ -107,16 +108,12 @@ fn unknown(word: &str) -> Failure {
 
 /// All run, also after one has found something.
 fn fuzz(targets: &[Target], time: Duration) -> Result<(), Failure> {
-    let mut findings = Vec::new();
-    for (index, target) in targets.iter().enumerate() {
-        let (count, seconds) = (targets.len(), time.as_secs());
-        eprintln!(
-            "xtask: fuzz {} ({} of {count}) for {seconds} s",
-            target.name,
-            index + 1
-        );
-        findings.push(target.fuzz(time)?);
-    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let findings = side_by_side(processors, targets, |target| {
+        eprintln!("xtask: fuzz {} for {} s", target.name, time.as_secs());
+        target.fuzz(time)
+    });
+    let findings = findings.into_iter().collect::<Result<Vec<_>, _>>()?;
     println!("{}", Finding::HEAD);
     findings.iter().for_each(|finding| println!("{finding}"));
     match findings.iter().filter(|finding| finding.is_bad()).count() {

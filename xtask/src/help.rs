@@ -159,7 +159,8 @@ non-zero on any anomaly. Built with debug assertions: the core checks its invari
 const FUZZ: &str = "\
 cargo xtask fuzz [TARGET] [--minutes M] [--smoke] [--seconds S] [--input FILE] [--keep]
 
-Runs the fuzz targets, or one of them, 20 minutes each if not said otherwise:
+Runs the fuzz targets, or one of them, 20 minutes each if not said otherwise, as many at a time as
+there are processors:
 record, segment, configuration, control, core, responses, admin; docs/fuzzing.md says what each
 of them checks.
 

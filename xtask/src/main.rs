@@ -7,6 +7,7 @@ mod clusters;
 mod command;
 mod fuzz;
 mod help;
+mod lanes;
 mod languages;
 mod package;
 mod prerequisites;
