@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Why xtask ends without success.
@@ -76,6 +77,14 @@ pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
         }
     }
     command
+}
+
+/// This program. It is asked for first of all, as a build may put another one in its place.
+pub(crate) fn this() -> Result<&'static Path, Failure> {
+    static THIS: OnceLock<io::Result<PathBuf>> = OnceLock::new();
+    let this = THIS.get_or_init(std::env::current_exe).as_ref();
+    this.map(PathBuf::as_path)
+        .map_err(|cause| Failure::new(format!("xtask: {cause}")))
 }
 
 /// The root of the workspace.

@@ -51,10 +51,11 @@ ARGS go to the demo; `cargo xtask demo -- --help` lists them.";
 const TEST: &str = "\
 cargo xtask test [ARGS]
 
-Checks the prerequisites, does what `verify` does, then runs the tests of the whole workspace,
-many of them on real brokers, then does what `languages` does, and says how long each step took. The
-last line is the sum over all test programs. ARGS go to `cargo test`, such as `-p gtc` or the name of
-a test; with them the languages are left out.";
+Checks the prerequisites, does what `verify` does, builds everything, then runs the tests of the
+whole workspace, many of them on real brokers, and what `languages` does. Two test programs run at a
+time; what one prints is shown when it has ended, and stands in target/test-output while it runs.
+The last line is the sum over all test programs. ARGS go to `cargo test`, such as `-p gtc` or the
+name of a test; with them the languages are left out, and the output comes as it is printed.";
 
 const VERIFY: &str = "\
 cargo xtask verify

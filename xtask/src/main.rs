@@ -19,12 +19,10 @@ use command::{Failure, Step, cargo};
 use prerequisites::{Need, require};
 
 fn main() -> ExitCode {
+    let _ = command::this();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(failure) = fuzz::stand_in(&arguments) {
-        eprintln!("xtask: {failure}");
-        return ExitCode::FAILURE;
-    }
-    match run(&arguments) {
+    let stands_in = fuzz::stand_in(&arguments).or_else(|| test_run::stand_in(&arguments));
+    match stands_in.unwrap_or_else(|| run(&arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.is_told() {

@@ -1,11 +1,16 @@
 //! `cargo xtask test`: everything, with one closing line.
 
+mod parts;
+mod programs;
+
 use std::ops::AddAssign;
 use std::time::Instant;
 
 use crate::command::{Failure, cargo, report, run_reading};
 use crate::languages;
 use crate::prerequisites::{Need, require, require_lints};
+use parts::Tested;
+pub(crate) use programs::stand_in;
 
 /// Checks, then runs the tests of the workspace, and ends with the sum.
 pub(crate) fn test(arguments: &[String]) -> Result<(), Failure> {
@@ -18,19 +23,25 @@ pub(crate) fn test(arguments: &[String]) -> Result<(), Failure> {
     report("prerequisites", start);
     crate::check()?;
     let start_of_tests = Instant::now();
-    let (mut sum, succeeded) = run_tests(arguments)?;
-    report("tests", start_of_tests);
-    let languages = match whole {
-        true => languages::test(&[]),
-        false => Ok(Sum::default()),
+    let tested = match whole {
+        true => parts::run(),
+        false => run_chosen(arguments),
     };
-    let languages = languages.map(|tested| sum += tested);
+    report("tests", start_of_tests);
     report("all", start);
+    let (sum, cause) = match tested {
+        Ok(Tested { sum, failed }) if failed.is_empty() => (sum, None),
+        Ok(Tested { sum, failed }) => (
+            sum,
+            Some(format!("see above: {} failed", failed.join(", "))),
+        ),
+        Err(failure) => (Sum::default(), Some(failure.to_string())),
+    };
     let failure = match sum {
-        _ if !succeeded => Some("cargo test failed: see above".to_owned()),
+        _ if cause.is_some() => cause,
         Sum { passed: 0, .. } => Some("no test ran: see the arguments".to_owned()),
-        Sum { failed: 1.., .. } => Some("a language's tests failed: see above".to_owned()),
-        _ => languages.err().map(|failure| failure.to_string()),
+        Sum { failed: 1.., .. } => Some("a test failed: see above".to_owned()),
+        _ => None,
     };
     if let Some(cause) = &failure {
         eprintln!("xtask: {cause}");
@@ -40,8 +51,8 @@ pub(crate) fn test(arguments: &[String]) -> Result<(), Failure> {
     failure.map_or(Ok(()), |_| Err(Failure::told()))
 }
 
-/// All test programs run, also after one has failed.
-fn run_tests(arguments: &[String]) -> Result<(Sum, bool), Failure> {
+/// What cargo makes of the arguments, with its output as it comes.
+fn run_chosen(arguments: &[String]) -> Result<Tested, Failure> {
     let mut command = cargo(&["test", "--no-fail-fast"]);
     if !arguments
         .iter()
@@ -50,9 +61,12 @@ fn run_tests(arguments: &[String]) -> Result<(Sum, bool), Failure> {
         command.args(["--workspace", "--all-features"]);
     }
     command.args(arguments);
-    let mut sum = Sum::default();
-    let status = run_reading("cargo test", command, |line| sum.add(line))?;
-    Ok((sum, status.success()))
+    let mut tested = Tested::default();
+    let status = run_reading("cargo test", command, |line| tested.sum.add(line))?;
+    if !status.success() {
+        tested.failed.push("cargo test".into());
+    }
+    Ok(tested)
 }
 
 /// Over all test programs.
@@ -86,6 +100,15 @@ impl Sum {
             }
         }
     }
+
+    /// From a closing line such as `18 passed, 0 failed`.
+    pub(crate) fn closing(line: &str) -> Option<Self> {
+        let (passed, failed) = line.trim().split_once(" passed, ")?;
+        Some(Self {
+            passed: passed.parse().ok()?,
+            failed: failed.strip_suffix(" failed")?.parse().ok()?,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -106,5 +129,13 @@ mod tests {
                 failed: 2
             }
         );
+    }
+
+    #[test]
+    fn a_closing_line_is_read() {
+        let sum = |passed, failed| Some(Sum { passed, failed });
+        assert_eq!(Sum::closing("18 passed, 0 failed"), sum(18, 0));
+        assert_eq!(Sum::closing("1 passed, 2 failed\n"), sum(1, 2));
+        assert_eq!(Sum::closing("not ok something"), None);
     }
 }

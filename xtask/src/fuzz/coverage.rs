@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::TARGETS;
-use crate::command::{Failure, Step, cargo, root};
+use crate::command::{Failure, Step, cargo, root, this};
 
 /// What libFuzzer needs to see of a program, as cargo-fuzz asks for it; all of it is stable. There
 /// is no address sanitizer, as the product has no unsafe code.
@@ -23,11 +23,11 @@ const FLAGS: [&str; 5] = [
 const STAND_IN: &str = "GTC_XTASK_IS_RUSTC";
 
 /// Runs rustc with coverage, where cargo calls for it: does not return then, unless that fails.
-pub(crate) fn stand_in(arguments: &[String]) -> Option<Failure> {
+pub(crate) fn stand_in(arguments: &[String]) -> Option<Result<(), Failure>> {
     std::env::var_os(STAND_IN)?;
     let (rustc, rest) = arguments.split_first()?;
     let cause = Command::new(rustc).args(rest).args(FLAGS).exec();
-    Some(Failure::new(format!("{rustc}: {cause}")))
+    Some(Err(Failure::new(format!("{rustc}: {cause}"))))
 }
 
 /// Builds the programs of all targets and returns the directory that they are in.
@@ -46,12 +46,11 @@ pub(super) fn program(target: &str) -> String {
 }
 
 fn quick() -> Result<(Command, PathBuf), Failure> {
-    let this = std::env::current_exe().map_err(|cause| Failure::new(format!("xtask: {cause}")))?;
     let directory = root().join("target");
     let mut call = cargo(&["build", "--quiet", "--workspace", "--all-features"]);
     call.arg("--target-dir")
         .arg(&directory)
-        .env("RUSTC_WORKSPACE_WRAPPER", this)
+        .env("RUSTC_WORKSPACE_WRAPPER", this()?)
         .env(STAND_IN, "1");
     Ok((call, directory.join("debug")))
 }
