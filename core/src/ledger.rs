@@ -481,6 +481,15 @@ fn completed(transaction: TransactionId, ended: &EndedEntry) -> Record {
     }
 }
 
+impl DecidedBranch {
+    fn key(&self) -> BranchKey {
+        (
+            self.participant.clone(),
+            self.identity.transactional_id.clone(),
+        )
+    }
+}
+
 impl OpenEntry {
     fn state(&self) -> TransactionState {
         if !self.heuristic.is_empty() {
@@ -539,30 +548,29 @@ impl OpenEntry {
 
     /// Whether a record made this branch known.
     pub(crate) fn names(&self, key: &BranchKey) -> bool {
-        let named = |branch: &DecidedBranch| {
-            branch.participant == key.0 && branch.identity.transactional_id == key.1
-        };
-        self.own.contains_key(key) || self.branches.iter().any(named)
+        self.own.contains_key(key) || self.is_decided(key)
+    }
+
+    fn is_decided(&self, key: &BranchKey) -> bool {
+        self.branches.iter().any(|branch| branch.key() == *key)
+    }
+
+    /// Whether the decision to commit says nothing of it: nothing was written.
+    fn was_left_out(&self, key: &BranchKey) -> bool {
+        self.decision == Some(Decision::Commit) && !self.is_decided(key)
     }
 
     /// Whether a start would leave this branch alone.
     fn has_ended(&self, key: &BranchKey) -> bool {
-        let named = |branch: &DecidedBranch| {
-            branch.participant == key.0 && branch.identity.transactional_id == key.1
-        };
-        let left_out = self.decision == Some(Decision::Commit) && !self.branches.iter().any(named);
-        left_out || self.acknowledged.contains(key) || self.heuristic.contains_key(key)
+        self.was_left_out(key)
+            || self.acknowledged.contains(key)
+            || self.heuristic.contains_key(key)
     }
 
     /// The branches that a start has to end, with the identity to end them by.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = &DecidedBranch> {
-        self.branches.iter().filter(|branch| {
-            let key = (
-                branch.participant.clone(),
-                branch.identity.transactional_id.clone(),
-            );
-            !self.has_ended(&key)
-        })
+        let branches = self.branches.iter();
+        branches.filter(|branch| !self.has_ended(&branch.key()))
     }
 
     /// The own branches that a start has to abort.

@@ -1,3 +1,6 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::*;
 use RecordError::Order;
 
@@ -143,6 +146,48 @@ fn a_mixed_outcome_is_kept_until_it_is_forgotten() {
     ledger.apply(forget).expect("in order");
     assert_eq!(ledger.outcome(id(1)), KnownOutcome::Unknown);
     assert_eq!(ledger.find_key(b"k"), None);
+}
+
+type Shown = (String, &'static str, Option<String>);
+
+/// An own branch is known from its enlistment, and shown as what became of it later.
+#[test]
+fn an_own_branch_is_shown_as_it_ended() {
+    let shown = |records: &[Record]| {
+        let all = [started(1), own(1, "eu", "a"), own(1, "us", "c")];
+        let ledger = ledger(all.into_iter().chain(records.iter().cloned()));
+        let view = ledger.describe(id(1)).expect("it is open");
+        let branches = view.branches.into_iter();
+        let shown = branches.map(|it| (it.participant, it.state, it.detail));
+        shown.collect::<Vec<Shown>>()
+    };
+    let eu = |state, detail: Option<&str>| ("eu".into(), state, detail.map(Into::into));
+    let us = |state| ("us".into(), state, None);
+    assert_eq!(shown(&[]), [eu("undecided", None), us("undecided")]);
+    assert_eq!(
+        shown(&[acknowledged(1, "us", "c")]),
+        [eu("undecided", None), us("acknowledged")]
+    );
+    let hazard = eu("heuristic hazard", Some("expired"));
+    let aborting = heuristic(1, Decision::Abort);
+    assert_eq!(
+        shown(core::slice::from_ref(&aborting)),
+        [hazard.clone(), us("unacknowledged")]
+    );
+    assert_eq!(
+        shown(&[aborting, completed(1, Decision::Abort, None)]),
+        [hazard, us("acknowledged")]
+    );
+    let eu_decided = Record::Decided {
+        transaction: id(1),
+        key: None,
+        unix_ms: 77,
+        branches: Arc::new([branch("eu", "a", true)]),
+    };
+    assert_eq!(
+        shown(&[eu_decided]),
+        [eu("unacknowledged", None), us("read-only")]
+    );
 }
 
 #[test]
