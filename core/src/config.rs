@@ -250,6 +250,16 @@ impl ParticipantConfig {
         Ok(())
     }
 
+    /// The margin before a time-out of this length: of one that is shorter than the slots' a third at most, so that
+    /// something is left that can be promised.
+    pub(crate) fn margin_before(&self, timeout_ms: i32) -> Duration {
+        let third_ms = u64::try_from(timeout_ms / 3).unwrap_or(0);
+        if timeout_ms < self.timeout_ms {
+            return self.margin.min(Duration::from_millis(third_ms));
+        }
+        self.margin
+    }
+
     /// Lowers the time-out to its cluster's ceiling where it may be lowered. It is never raised again: slots
     /// that are open have the lower one.
     pub(crate) fn fit(&mut self, ceiling_ms: i64) -> Result<(), ConfigError> {
@@ -267,8 +277,7 @@ impl ParticipantConfig {
         let mut fitted = self.clone();
         fitted.timeout_ms = lower_ms;
         if self.gives_way == GivesWay::TimeoutAndMargin {
-            let third_ms = u64::try_from(lower_ms / 3).unwrap_or(0);
-            fitted.margin = fitted.margin.min(Duration::from_millis(third_ms));
+            fitted.margin = self.margin_before(lower_ms);
         }
         fitted.validate()?;
         *self = fitted;

@@ -187,9 +187,7 @@ impl Coordinator {
     fn nearest_participant(&self, id: TransactionId) -> Option<String> {
         let branches = &self.transactions.get(&id)?.branches;
         let nearest = branches.iter().filter_map(|branch| {
-            let timeout_ms = self.participant_config(branch.participant?).timeout_ms;
-            let until =
-                branch.promised_until(&self.config, u64::try_from(timeout_ms).unwrap_or(0))?;
+            let until = branch.writable_until(&self.config)?;
             Some((until, &branch.name))
         });
         nearest.min().map(|(_, name)| name.to_string())
@@ -230,7 +228,7 @@ impl Branch {
             BranchWriter::Own(own) => own.baseline.as_ref()?.0.timeout_ms,
             BranchWriter::Waiting | BranchWriter::Gone { .. } => return None,
         };
-        self.promised_until(config, u64::try_from(timeout_ms).unwrap_or(0))
+        self.promised_until(config, timeout_ms)
     }
 
     fn abort_ending(&self, identity: Option<BranchIdentity>) -> Option<Ending> {

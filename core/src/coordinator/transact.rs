@@ -456,13 +456,16 @@ impl Branch {
         let BranchState::Prepared(identity) = &self.state else {
             return None;
         };
-        let timeout_ms = u64::try_from(identity.timeout_ms).unwrap_or(0);
-        Some((self.promised_until(config, timeout_ms)?, &self.name))
+        Some((
+            self.promised_until(config, identity.timeout_ms)?,
+            &self.name,
+        ))
     }
 
-    pub(super) fn promised_until(&self, config: &Config, timeout_ms: u64) -> Option<Time> {
-        let margin = config.participants[usize::from(self.participant?.0)].margin;
-        let span = Duration::from_millis(timeout_ms).saturating_sub(margin);
+    pub(super) fn promised_until(&self, config: &Config, timeout_ms: i32) -> Option<Time> {
+        let participant = &config.participants[usize::from(self.participant?.0)];
+        let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+        let span = timeout.saturating_sub(participant.margin_before(timeout_ms));
         Some(self.enlisted + span)
     }
 
