@@ -1173,6 +1173,14 @@ enum gtc_status gtc_own_branch_sent(const struct gtc_own_branch *branch);
 /** Counts a record that was delivered. */
 enum gtc_status gtc_own_branch_delivered(const struct gtc_own_branch *branch);
 
+/**
+ * Counts a record that was delivered to this partition, which the transaction at the broker has to
+ * have.
+ */
+enum gtc_status gtc_own_branch_delivered_to(const struct gtc_own_branch *branch,
+                                            const char *topic,
+                                            int32_t partition);
+
 /** Counts a record that was not delivered, or perhaps not. */
 enum gtc_status gtc_own_branch_failed(const struct gtc_own_branch *branch, const char *reason);
 

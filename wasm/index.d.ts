@@ -57,12 +57,14 @@ export type Request =
       participant: Participant;
       transactional_id: string;
       version_class: VersionClass;
+      producer?: Producer | null;
     }
   | {
       request: 'enlist-own-newest';
       transaction: TransactionId;
       participant: Participant;
       transactional_id: string;
+      producer?: Producer | null;
     }
   | { request: 'commit'; transaction: TransactionId; report?: 'acknowledged' | 'decided' }
   | { request: 'abort'; transaction: TransactionId; reason: string }
@@ -222,7 +224,13 @@ export type Response =
   | { response: 'slot-opened'; producer: Producer; condition: Condition }
   | { response: 'slot-failed'; timeout_above_ceiling: boolean; detail: string }
   | ({ response: 'slot-verified' } & Condition)
-  | { response: 'prepared'; writes: Writes; writer: Producer | null; inquiry: Inquiry | null }
+  | {
+      response: 'prepared';
+      writes: Writes;
+      writer: Producer | null;
+      inquiry: Inquiry | null;
+      strayed?: string | null;
+    }
   | { response: 'ended'; answer: 'acknowledged' }
   | { response: 'ended'; answer: 'code'; code: number }
   | { response: 'ended'; answer: 'no-answer' | 'not-sent'; detail: string }

@@ -185,6 +185,7 @@ fn prepared() -> PrepareReport {
             start_time_ms: 1,
             timeout_ms: 900_000,
         })),
+        strayed: None,
     }
 }
 

@@ -21,7 +21,8 @@ static void delivered(rd_kafka_t *producer, const rd_kafka_message_t *message, v
     (void)producer, (void)opaque;
     gtc_own_branch *branch = message->_private;
     check(message->err ? gtc_own_branch_failed(branch, rd_kafka_err2str(message->err))
-                       : gtc_own_branch_delivered(branch));
+                       : gtc_own_branch_delivered_to(branch, rd_kafka_topic_name(message->rkt),
+                                                     message->partition));
 }
 
 static void set(rd_kafka_conf_t *settings, const char *name, const char *value) {

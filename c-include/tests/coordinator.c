@@ -267,6 +267,31 @@ static void a_branch_without_a_word_is_a_no(void) {
     free(topic);
 }
 
+static void a_partition_that_the_transaction_does_not_have_is_a_no(void) {
+    char *topic = world_topic("");
+    gtc_coordinator *coordinator = world_open();
+    OK(gtc_coordinator_settle(coordinator, "eu", world_name()));
+    rd_kafka_t *own = world_producer("eu", world_name());
+    gtc_transaction *transaction = begin(coordinator);
+    gtc_own_branch *branch;
+    OK(gtc_transaction_enlist(transaction, "eu", world_name(), GTC_VERSION_CLASS_V1, &branch));
+    CHECK(!rd_kafka_begin_transaction(own));
+    OK(gtc_own_branch_sent(branch));
+    CHECK(!rd_kafka_producev(own, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_VALUE("value", 5),
+                             RD_KAFKA_V_END));
+    CHECK(!rd_kafka_flush(own, PATIENCE_MS));
+    CHECK(gtc_own_branch_delivered_to(branch, NULL, 0) != GTC_STATUS_OK);
+    OK(gtc_own_branch_delivered_to(branch, topic, 77));
+    CHECK(gtc_transaction_commit(transaction) == GTC_STATUS_ABORTED);
+    CHECK(strstr(gtc_error_text(), "-77"));
+    gtc_own_branch_free(branch);
+    gtc_transaction_free(transaction);
+    gtc_coordinator_free(coordinator);
+    CHECK(!rd_kafka_abort_transaction(own, PATIENCE_MS));
+    rd_kafka_destroy(own);
+    free(topic);
+}
+
 /* Commits a record of an own producer beside one of a managed producer. */
 static void commit_own(gtc_coordinator *coordinator, rd_kafka_t *own, const char *topic) {
     gtc_transaction *transaction = begin(coordinator);
@@ -343,6 +368,8 @@ const test coordinator_tests[] = {
     {"batches_travel_with_what_was_made_of_them", batches_travel_with_what_was_made_of_them},
     {"threads_share_a_coordinator", threads_share_a_coordinator},
     {"a_branch_without_a_word_is_a_no", a_branch_without_a_word_is_a_no},
+    {"a_partition_that_the_transaction_does_not_have_is_a_no",
+     a_partition_that_the_transaction_does_not_have_is_a_no},
     {"the_newest_class_of_this_cluster_is_v2", the_newest_class_of_this_cluster_is_v2},
     {"checks_and_status", checks_and_status},
     {NULL, NULL},

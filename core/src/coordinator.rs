@@ -35,7 +35,7 @@ use crate::time::Now;
 use crate::timers::{Timer, Timers};
 
 use journal::Journal;
-use state::{BranchAt, Participant, Settling, Transaction};
+use state::{BranchAt, Participant, Settling, ToldOfOwn, Transaction};
 
 pub use views::{Counters, SlotCounts};
 
@@ -195,17 +195,26 @@ impl Coordinator {
                 participant,
                 transactional_id,
                 version_class,
-            } => self.enlist_own(
-                (transaction, participant),
-                transactional_id,
-                Some(version_class),
-                now,
-            ),
+                producer,
+            } => {
+                let told = ToldOfOwn {
+                    class: Some(version_class),
+                    producer,
+                };
+                self.enlist_own((transaction, participant), (transactional_id, told), now)
+            }
             Request::EnlistOwnNewest {
                 transaction,
                 participant,
                 transactional_id,
-            } => self.enlist_own((transaction, participant), transactional_id, None, now),
+                producer,
+            } => {
+                let told = ToldOfOwn {
+                    class: None,
+                    producer,
+                };
+                self.enlist_own((transaction, participant), (transactional_id, told), now)
+            }
             Request::Commit {
                 transaction,
                 report,

@@ -119,6 +119,10 @@ pub struct PrepareReport {
     pub writer: Option<ProducerIdentity>,
     /// What the broker says afterwards. `None` if it was not asked because nothing was written.
     pub inquiry: Option<Inquiry>,
+    /// A partition that an own producer delivered to, and that is not among those of the transaction that the broker
+    /// described. `None` also where that is not known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub strayed: Option<String>,
 }
 
 /// Whether every request that a slot's producer sent has been answered (R3).

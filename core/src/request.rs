@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::identity::{ParticipantId, TransactionId, VersionClass};
+use crate::identity::{ParticipantId, ProducerIdentity, TransactionId, VersionClass};
 
 /// The decision of a global transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,6 +77,10 @@ pub enum Request {
         transactional_id: Arc<str>,
         /// The class of EndTxn that the producer speaks on that cluster.
         version_class: VersionClass,
+        /// The identity that the application's producer was initialised with, where it can tell: it has to be the one
+        /// that the cluster has under that id.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        producer: Option<ProducerIdentity>,
     },
     /// As [`EnlistOwn`](Request::EnlistOwn), for a producer that speaks both classes and takes the newest
     /// that the cluster has, as the Java client does from 4.0.
@@ -87,6 +91,9 @@ pub enum Request {
         participant: ParticipantId,
         /// The producer's transactional.id.
         transactional_id: Arc<str>,
+        /// As there.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        producer: Option<ProducerIdentity>,
     },
     /// Prepare all branches and decide. `Event::Ended`, or `Event::Decided` before it.
     Commit {

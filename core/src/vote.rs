@@ -86,11 +86,31 @@ pub(crate) fn own(
              deliveries, or state delivered before commit",
         );
     }
+    let other = report.writer.filter(|writer| *writer != baseline.producer);
+    if other.is_some() && !rules.lack(Broken::VoteIdentity) {
+        return Vote::no("the producer reports another identity than its transactional.id had");
+    }
     match described(report) {
         Ok(found) if found == baseline && unwritten => Vote::ReadOnly,
         Ok(_) if unwritten && rules.lack(Broken::VoteOwnReadOnly) => Vote::ReadOnly,
-        Ok(found) => ongoing((found, name), baseline.producer, class, rules),
+        Ok(found) => match ongoing((found, name), baseline.producer, class, rules) {
+            Vote::Yes(identity) => held(report, identity),
+            other => other,
+        },
         Err(why) => Vote::no(why),
+    }
+}
+
+/// Whether what the broker holds open under this identity is what the producer wrote.
+fn held(report: &PrepareReport, identity: BranchIdentity) -> Vote {
+    match &report.strayed {
+        None => Vote::Yes(identity),
+        Some(partition) => Vote::no(format!(
+            "records were delivered to {partition}, which the transaction of {} does not have: another \
+             producer wrote them, so enlist each under its own transactional.id; or else gtc may not \
+             describe the topic",
+            identity.transactional_id
+        )),
     }
 }
 

@@ -119,6 +119,7 @@ impl Ideal {
                     start_time_ms: 1,
                     timeout_ms: 900_000,
                 })),
+                strayed: None,
             }),
             Action::Fence {
                 participant,

@@ -8,8 +8,8 @@ use gtc_core::{
     Accepted, Action, ActionId, AppendFailure, Backoff, BrokerState, CommitReturn, Config,
     ConnectReport, Coordinator, Decision, EndAnswer, Event, GivesWay, HeuristicKind, Inquiry,
     KnownOutcome, Ledger, Limits, ListedTransaction, Listing, LogId, Now, Outcome, Output,
-    ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Record, Request, Response,
-    StopReason, Time, TransactionDescription, TransactionId, VersionClass, WriteReport,
+    ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Record, Refusal, Request,
+    Response, StopReason, Time, TransactionDescription, TransactionId, VersionClass, WriteReport,
 };
 
 const EU: ParticipantId = ParticipantId(0);
@@ -63,6 +63,7 @@ struct Host {
     actions: Vec<&'static str>,
     /// Appends of nothing, which ask whose log it is.
     asked: Vec<ActionId>,
+    now: Now,
 }
 
 impl Host {
@@ -81,6 +82,7 @@ impl Host {
             events: Vec::new(),
             actions: Vec::new(),
             asked: Vec::new(),
+            now: now(),
         };
         host.drain();
         host
@@ -96,7 +98,7 @@ impl Host {
                 Output::Action(id, action) => {
                     self.actions.push(action.name());
                     if let Some(response) = self.answer(id, action) {
-                        self.coordinator.handle_response(id, response, now());
+                        self.coordinator.handle_response(id, response, self.now);
                     }
                 }
                 Output::Event(event) => self.events.push(event),
@@ -142,6 +144,7 @@ impl Host {
                 },
                 writer: None,
                 inquiry: Some(self.inquire(OWN)),
+                strayed: None,
             }),
             // What has moved on is fenced.
             Action::EndTransaction { .. } => Response::Ended(EndAnswer::Code(90)),
@@ -168,12 +171,24 @@ impl Host {
     }
 
     fn request(&mut self, request: Request) -> Accepted {
-        let accepted = self.coordinator.handle_request(request, now());
+        let accepted = self.coordinator.handle_request(request, self.now);
         self.drain();
         accepted.expect("accepted")
     }
 
+    fn pass(&mut self, time: Duration) {
+        self.now.monotonic = self.now.monotonic + time;
+        self.coordinator.handle_timeout(self.now);
+        self.drain();
+    }
+
     fn begin(&mut self, version_class: VersionClass) -> TransactionId {
+        let transaction = self.begin_empty();
+        self.enlist((transaction, OWN), version_class, None);
+        transaction
+    }
+
+    fn begin_empty(&mut self) -> TransactionId {
         let begin = Request::Begin {
             key: None,
             timeout: None,
@@ -181,13 +196,40 @@ impl Host {
         let Accepted::Begun(transaction) = self.request(begin) else {
             panic!("a begin is answered at once")
         };
+        transaction
+    }
+
+    fn enlist(
+        &mut self,
+        (transaction, id): (TransactionId, &str),
+        version_class: VersionClass,
+        producer: Option<ProducerIdentity>,
+    ) {
         self.request(Request::EnlistOwn {
             transaction,
             participant: EU,
-            transactional_id: OWN.into(),
+            transactional_id: id.into(),
             version_class,
+            producer,
         });
-        transaction
+    }
+
+    /// Why the enlistment of an own producer in this transaction was refused.
+    fn refusal(&self, id: TransactionId) -> Option<&Refusal> {
+        self.events.iter().find_map(|event| match event {
+            Event::EnlistRefused {
+                transaction,
+                own: Some(_),
+                refusal,
+                ..
+            } if *transaction == id => Some(refusal),
+            _ => None,
+        })
+    }
+
+    fn is_enlisted(&self, id: TransactionId) -> bool {
+        let enlisted = |event: &Event| matches!(event, Event::Enlisted { transaction, .. } if *transaction == id);
+        self.events.iter().any(enlisted)
     }
 
     fn commit(&mut self, transaction: TransactionId) {
@@ -359,4 +401,91 @@ fn settle_waits_for_an_answer_and_for_what_began_meanwhile() {
         .handle_response(asked, Response::Appended, now());
     host.drain();
     assert!(host.is_settled());
+}
+
+fn identity(producer_id: i64, epoch: i16) -> ProducerIdentity {
+    ProducerIdentity { producer_id, epoch }
+}
+
+/// Enlisted under the id of another producer, or after another instance initialised it: the cluster's identity under
+/// that id is not the application's, and its records would be no part of what is committed.
+#[test]
+fn an_own_producer_of_another_identity_is_not_taken_in() {
+    let mut host = Host::start(Ledger::new());
+    for other in [identity(8, 0), identity(7, 2), identity(7, 4)] {
+        let id = host.begin_empty();
+        host.enlist((id, OWN), VersionClass::V1, Some(other));
+        let refusal = host.refusal(id);
+        let Some(Refusal::InvalidState(why)) = refusal else {
+            panic!("{other:?}: {refusal:?}")
+        };
+        let told = format!("{}/{}", other.producer_id, other.epoch);
+        assert!(why.contains("has producer 7/3"), "{why}");
+        assert!(why.contains(&told), "{why}");
+    }
+    let id = host.begin_empty();
+    host.enlist((id, OWN), VersionClass::V1, Some(identity(7, 3)));
+    assert!(host.is_enlisted(id));
+}
+
+/// While its last transaction is ending, the producer may not have got its next identity yet.
+#[test]
+fn an_identity_is_compared_once_the_last_transaction_has_ended() {
+    let mut host = Host::start(Ledger::new());
+    host.shows(found(BrokerState::PrepareCommit, 3, START_MS));
+    let id = host.begin_empty();
+    host.enlist((id, OWN), VersionClass::V2, Some(identity(7, 4)));
+    assert_eq!(host.refusal(id), None);
+    host.shows(found(BrokerState::CompleteCommit, 4, START_MS));
+    host.pass(Duration::from_secs(5));
+    assert!(host.is_enlisted(id), "{:?}", host.refusal(id));
+}
+
+/// Only its application can end the first transaction, so that waiting for it is in vain.
+#[test]
+fn a_producer_in_an_open_transaction_is_refused_at_once() {
+    let mut host = Host::start(Ledger::new());
+    let first = host.begin(VersionClass::V1);
+    let second = host.begin(VersionClass::V1);
+    let Some(Refusal::InvalidState(why)) = host.refusal(second) else {
+        panic!("{:?}", host.refusal(second))
+    };
+    assert!(why.contains(&first.to_string()), "{why}");
+    host.request(Request::Abort {
+        transaction: first,
+        reason: "wanted".into(),
+    });
+    let third = host.begin(VersionClass::V1);
+    assert!(host.is_enlisted(third), "{:?}", host.refusal(third));
+}
+
+/// The margin is the slots', whose time-out is long: of an own producer's short one a third is kept.
+#[test]
+fn an_own_producer_of_a_short_time_out_can_commit() {
+    let short = |state| {
+        let mut inquiry = found(state, 3, START_MS);
+        if let Inquiry::Described(found) = &mut inquiry {
+            found.timeout_ms = 9000;
+        }
+        inquiry
+    };
+    for (late, decides) in [(5900, true), (6100, false)] {
+        let mut host = Host::start(Ledger::new());
+        host.shows(short(BrokerState::Empty));
+        let id = host.begin(VersionClass::V1);
+        host.shows(short(BrokerState::Ongoing));
+        host.pass(Duration::from_millis(late));
+        let decided = |record: &Record| matches!(record, Record::Decided { .. });
+        let commit = Request::Commit {
+            transaction: id,
+            report: CommitReturn::Acknowledged,
+        };
+        let asked = host.coordinator.handle_request(commit, host.now);
+        host.drain();
+        assert_eq!(
+            host.log.iter().any(decided),
+            decides,
+            "{late} ms: {asked:?}"
+        );
+    }
 }

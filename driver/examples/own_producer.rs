@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     branch.sent();
     let record = FutureRecord::<(), str>::to(topic).payload("an order");
     match producer.send(record, TIMEOUT).await {
-        Ok(_) => branch.delivered(),
+        Ok(delivery) => branch.delivered_to(topic, delivery.partition),
         Err((error, _)) => branch.failed(error),
     }
     let record = Record {

@@ -62,14 +62,14 @@ pub use crash::CRASH_STEPS;
 pub use error::{Error, ErrorKind, Retry};
 pub use gtc_core::{
     Accepted, BranchView, CommitReturn, Counters, Decision, ForeignBranch, KnownOutcome, Ledger,
-    Reuse, TransactionId, TransactionState, TransactionView, VersionClass,
+    ProducerIdentity, Reuse, TransactionId, TransactionState, TransactionView, VersionClass,
 };
 pub use kafka::consumer::{
     Batch, BatchLimits, ConsumerEvent, GroupOffsets, OffsetReset, OutOfRange, PartitionLag,
     TransactionalConsumer,
 };
 pub use kafka::record::{ConsumedRecord, OutgoingRecord as Record, PartitionOffset};
-pub use own::OwnBranch;
+pub use own::{OwnBranch, OwnProducer};
 pub use transaction::{Committed, Transaction, TransactionOptions};
 
 /// The code in the README compiles.

@@ -3,12 +3,68 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gtc_core::{Reuse, TransactionId};
+use gtc_core::{ParticipantId, ProducerIdentity, Request, Reuse, TransactionId, VersionClass};
 use tokio::sync::watch;
 
 use crate::error::Error;
 use crate::runtime::{BranchKey, Deliveries, Progress};
 use crate::verdict;
+
+/// An application's own producer, as a transaction takes it in.
+#[derive(Clone, Debug)]
+pub struct OwnProducer {
+    pub(crate) transactional_id: Arc<str>,
+    version_class: Option<VersionClass>,
+    identity: Option<ProducerIdentity>,
+}
+
+impl OwnProducer {
+    /// One with this transactional.id, that takes the newest version class that its cluster has by
+    /// itself, as the Java client does from 4.0.
+    #[must_use]
+    pub fn new(transactional_id: impl Into<Arc<str>>) -> Self {
+        Self {
+            transactional_id: transactional_id.into(),
+            version_class: None,
+            identity: None,
+        }
+    }
+
+    /// Sets the class that it speaks on its cluster: V1 for all that build on librdkafka.
+    #[must_use]
+    pub fn version_class(mut self, version_class: VersionClass) -> Self {
+        self.version_class = Some(version_class);
+        self
+    }
+
+    /// Sets the producer id and epoch that it has, where the client tells them: librdkafka does
+    /// with its statistics. It is refused if its cluster has another producer under that id, whose
+    /// records would be committed instead of these.
+    #[must_use]
+    pub fn identity(mut self, identity: ProducerIdentity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    pub(crate) fn request(self, transaction: TransactionId, participant: ParticipantId) -> Request {
+        let (transactional_id, producer) = (self.transactional_id, self.identity);
+        match self.version_class {
+            Some(version_class) => Request::EnlistOwn {
+                transaction,
+                participant,
+                transactional_id,
+                version_class,
+                producer,
+            },
+            None => Request::EnlistOwnNewest {
+                transaction,
+                participant,
+                transactional_id,
+                producer,
+            },
+        }
+    }
+}
 
 /// The branch of an own producer: tells gtc what became of its deliveries, which is its vote.
 ///
@@ -52,6 +108,13 @@ impl OwnBranch {
     /// A record was delivered.
     pub fn delivered(&self) {
         self.deliveries.update(|report| report.delivered += 1);
+    }
+
+    /// A record was delivered to this partition: better than [`delivered`](OwnBranch::delivered), as
+    /// the vote then checks that the transaction at the broker has the partition. If it has not,
+    /// these are the records of another producer than the one that was enlisted.
+    pub fn delivered_to(&self, topic: &str, partition: i32) {
+        self.deliveries.deliver_to(topic, partition);
     }
 
     /// A record was not delivered, or perhaps not.

@@ -105,6 +105,10 @@ pub(crate) trait Participant: Send + Sync + 'static {
     /// Asks for the state of a transactional.id.
     fn inquire(&self, transactional_id: Arc<str>) -> Answer<'_, Inquiry>;
 
+    /// As [`inquire`](Participant::inquire), with the partitions that the transaction has written to, as
+    /// `topic-number`: those that may be described.
+    fn inquire_extent(&self, transactional_id: Arc<str>) -> Answer<'_, (Inquiry, Vec<String>)>;
+
     /// Aborts what is open under an orphaned name, and fences its writer.
     fn fence(&self, transactional_id: Arc<str>, timeout_ms: i32) -> Answer<'_, EndAnswer>;
 

@@ -17,13 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use gtc_core::{
     Accepted, ActionId, CommitReturn, Decision, Event, Output, ParticipantId, Refusal, Request,
-    Response, StopReason, Time, TransactionId, VersionClass,
+    Response, StopReason, Time, TransactionId,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
 use crate::config::Limits;
 use crate::log::DecisionLog;
+use crate::own::OwnProducer;
 use crate::participant::Participant;
 pub(crate) use own::Deliveries;
 use own::OwnBranches;
@@ -155,22 +156,10 @@ impl Engine {
         self: &Arc<Self>,
         transaction: TransactionId,
         participant: ParticipantId,
-        (transactional_id, version_class): (Arc<str>, Option<VersionClass>),
+        producer: OwnProducer,
     ) -> Result<Arc<Deliveries>, Refusal> {
-        let name = transactional_id.clone();
-        let request = match version_class {
-            Some(version_class) => Request::EnlistOwn {
-                transaction,
-                participant,
-                transactional_id: name,
-                version_class,
-            },
-            None => Request::EnlistOwnNewest {
-                transaction,
-                participant,
-                transactional_id: name,
-            },
-        };
+        let transactional_id = producer.transactional_id.clone();
+        let request = producer.request(transaction, participant);
         let key = (participant, Some(transactional_id.clone()));
         self.enlist_as(key, request, transaction)?;
         Ok(self.own.open(transaction, participant, transactional_id))

@@ -139,7 +139,7 @@ async fn open_branch(
     // What it holds back is for people: without it the branch is still one.
     let extent = client.describe_extent(&listed.transactional_id).await;
     let extent = extent.ok().flatten();
-    let since = extent.as_ref().map(|extent| extent.start_time_ms);
+    let since = extent.as_ref().map(|it| it.description.start_time_ms);
     OpenBranch {
         participant: client.participant().to_owned(),
         transactional_id: listed.transactional_id.to_string(),

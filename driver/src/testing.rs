@@ -20,6 +20,9 @@ use crate::log::MemoryLog;
 use crate::open::{self, Member};
 use crate::participant::{Answer, OpenedSlot, Participant, Prepared};
 
+/// The partition that an own producer writes to.
+const WRITTEN: &str = "own-0";
+
 /// A cluster and its clients.
 #[derive(Default)]
 pub(crate) struct Cluster {
@@ -269,6 +272,7 @@ impl Participant for Cluster {
             writes: slot.report.clone(),
             writer,
             inquiry: (slot.report.sent > 0).then_some(inquiry),
+            strayed: None,
         };
         let never_accepted = state.never_accepted.clone();
         now(Prepared {
@@ -303,6 +307,15 @@ impl Participant for Cluster {
 
     fn inquire(&self, transactional_id: Arc<str>) -> Answer<'_, Inquiry> {
         now(self.state().describe(&transactional_id))
+    }
+
+    fn inquire_extent(&self, transactional_id: Arc<str>) -> Answer<'_, (Inquiry, Vec<String>)> {
+        let state = self.state();
+        let open = state.ids.get(&*transactional_id).map(|id| &id.open);
+        let is_written = open.is_some_and(|open| !open.is_empty());
+        let partitions = is_written.then(|| WRITTEN.to_owned());
+        let partitions = partitions.into_iter().collect();
+        now((state.describe(&transactional_id), partitions))
     }
 
     fn fence(&self, transactional_id: Arc<str>, timeout_ms: i32) -> Answer<'_, EndAnswer> {

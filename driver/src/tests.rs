@@ -7,6 +7,7 @@ use std::time::Duration;
 use gtc_core::{Decision, KnownOutcome, Reuse, VersionClass};
 
 use crate::error::{ErrorKind, Retry};
+use crate::own::OwnProducer;
 use crate::testing::{World, record};
 use crate::transaction::TransactionOptions;
 
@@ -482,6 +483,53 @@ async fn two_own_producers_of_one_cluster_are_told_apart() -> Result {
     let mut committed = world.eu.state().committed.clone();
     committed.sort();
     assert_eq!(committed, [b"1", b"2"]);
+    coordinator.close().await
+}
+
+/// Enlisted under the id of another producer, which has its own transaction open: that would be committed.
+#[tokio::test]
+async fn deliveries_to_a_partition_that_the_broker_does_not_know_of_are_a_no() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    for (partition, commits) in [(1, false), (0, true)] {
+        world.eu.state().initialise("mine", 60_000);
+        let transaction = coordinator.begin()?;
+        let own = transaction.enlist("eu", "mine", VersionClass::V1).await?;
+        world.eu.write_as("mine", b"own");
+        transaction.send("us", record("b")).await?;
+        own.sent();
+        own.delivered_to("own", partition);
+        match transaction.commit().await {
+            Ok(_) => assert!(commits),
+            Err(error) => {
+                assert!(!commits, "{error}");
+                assert_eq!(error.kind(), ErrorKind::Aborted);
+                assert!(error.problem().contains("own-1"), "{error}");
+            }
+        }
+        coordinator.settle("eu", "mine").await?;
+    }
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn an_own_producer_under_the_id_of_another_is_refused() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let initialise = |id| world.eu.state().initialise(id, 60_000);
+    let [one, two] = ["one", "two"].map(initialise);
+    assert_ne!(one, two);
+    let transaction = coordinator.begin()?;
+    let of_another = OwnProducer::new("two").identity(one);
+    let error = transaction
+        .enlist_producer("eu", of_another)
+        .await
+        .expect_err("it would speak for the records of the other");
+    assert_eq!(error.kind(), ErrorKind::InvalidState, "{error}");
+    assert!(error.to_string().contains("another producer's"), "{error}");
+    let own = OwnProducer::new("two").identity(two);
+    transaction.enlist_producer("eu", own).await?;
+    transaction.abort("a test").await?;
     coordinator.close().await
 }
 

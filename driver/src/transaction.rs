@@ -12,7 +12,7 @@ use crate::coordinator::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::kafka::consumer::{GroupOffsets, TransactionalConsumer};
 use crate::kafka::record::OutgoingRecord;
-use crate::own::OwnBranch;
+use crate::own::{OwnBranch, OwnProducer};
 use crate::runtime::{BranchKey, Enlistment, Progress};
 use crate::verdict;
 
@@ -168,8 +168,8 @@ impl Transaction {
         transactional_id: &str,
         version_class: VersionClass,
     ) -> Result<OwnBranch, Error> {
-        self.enlist_own(participant, transactional_id, Some(version_class))
-            .await
+        let producer = OwnProducer::new(transactional_id).version_class(version_class);
+        self.enlist_producer(participant, producer).await
     }
 
     /// As [`enlist`](Transaction::enlist), for a producer that takes the newest class that the
@@ -182,22 +182,27 @@ impl Transaction {
         participant: &str,
         transactional_id: &str,
     ) -> Result<OwnBranch, Error> {
-        self.enlist_own(participant, transactional_id, None).await
+        let producer = OwnProducer::new(transactional_id);
+        self.enlist_producer(participant, producer).await
     }
 
-    async fn enlist_own(
+    /// As [`enlist`](Transaction::enlist), with all that is known of the producer: that it is the
+    /// one that its cluster has under its transactional.id can only be checked by its identity.
+    ///
+    /// # Errors
+    /// As [`enlist`](Transaction::enlist); invalid-state for a producer of another identity.
+    pub async fn enlist_producer(
         &self,
         participant: &str,
-        transactional_id: &str,
-        version_class: Option<VersionClass>,
+        producer: OwnProducer,
     ) -> Result<OwnBranch, Error> {
         const OPERATION: &str = "enlist";
         let (participant, _) = self.shared.participant(OPERATION, participant)?;
-        let own: Arc<str> = Arc::from(transactional_id);
+        let own = producer.transactional_id.clone();
         let deliveries = self
             .shared
             .engine()
-            .enlist_own(self.id, participant, (own.clone(), version_class))
+            .enlist_own(self.id, participant, producer)
             .map_err(|refusal| self.refused(OPERATION, participant, refusal))?;
         let key = (participant, Some(own));
         self.enlisted(OPERATION, &key).await?;

@@ -203,6 +203,14 @@ impl<'a> Vocabulary<'a> {
         Ok([VersionClass::V1, VersionClass::V2][self.pick(2)?])
     }
 
+    fn told_producer(&mut self) -> Result<Option<ProducerIdentity>> {
+        Ok(if self.chance()? {
+            Some(self.producer()?)
+        } else {
+            None
+        })
+    }
+
     fn producer(&mut self) -> Result<ProducerIdentity> {
         Ok(ProducerIdentity {
             producer_id: [7, 8, -1, i64::MAX, 0][self.pick(5)?],
@@ -234,6 +242,7 @@ impl<'a> Vocabulary<'a> {
                 participant: self.participant()?,
                 transactional_id: self.name()?,
                 version_class: self.version_class()?,
+                producer: self.told_producer()?,
             },
             8..=10 => Request::Commit {
                 transaction: self.transaction()?,
@@ -253,6 +262,7 @@ impl<'a> Vocabulary<'a> {
                 transaction: self.transaction()?,
                 participant: self.participant()?,
                 transactional_id: self.name()?,
+                producer: self.told_producer()?,
             },
             8 => Request::Unreachable {
                 participant: self.participant()?,
@@ -402,16 +412,13 @@ impl<'a> Vocabulary<'a> {
         };
         Ok(PrepareReport {
             writes,
-            writer: if self.chance()? {
-                Some(self.producer()?)
-            } else {
-                None
-            },
+            writer: self.told_producer()?,
             inquiry: if self.pick(6)? != 0 {
                 Some(self.inquiry()?)
             } else {
                 None
             },
+            strayed: self.chance()?.then(|| "orders-0".into()),
         })
     }
 

@@ -94,6 +94,7 @@ export interface OutgoingRecords {
 export interface OwnBranch {
   sent(): void;
   delivered(): void;
+  deliveredTo(topic: string, partition: number): void;
   failed(reason: string): void;
   stateDelivered(): void;
   stateFailed(reason: string): void;

@@ -1,5 +1,6 @@
 import { settled, type Abortable } from './answer';
 import type { OwnBranch as NativeBranch } from './native';
+import { PARTITION_MAX, whole } from './whole';
 
 /** What the package needs of a branch, and nobody else. */
 export let makeBranch: (branch: NativeBranch) => OwnBranch;
@@ -31,6 +32,14 @@ export class OwnBranch {
     this.#native.delivered();
   }
 
+  /**
+   * Counts a record that was delivered to this partition, which the transaction at the broker
+   * has to have.
+   */
+  deliveredTo(topic: string, partition: number): void {
+    this.#native.deliveredTo(topic, whole('partition', partition, [0, PARTITION_MAX]) ?? 0);
+  }
+
   /** Counts a record that was not delivered, or perhaps not. */
   failed(reason: unknown): void {
     this.#native.failed(String(reason));
@@ -49,16 +58,31 @@ export class OwnBranch {
   /**
    * Counts a send as sent, and as delivered or failed by what its promise says: that of a client which keeps it only when
    * the cluster has the records, as KafkaJS does. `await branch.counting(transaction.send({ topic, messages }))`
+   *
+   * What KafkaJS says of the partitions is told too.
    */
   async counting<T>(sending: PromiseLike<T>): Promise<T> {
     this.sent();
     try {
       const result = await sending;
-      this.delivered();
+      this.#tell(result);
       return result;
     } catch (error) {
       this.failed(error);
       throw error;
+    }
+  }
+
+  /** One delivery was counted as sent; KafkaJS names each partition that its records went to. */
+  #tell(result: unknown): void {
+    const written = Array.isArray(result) ? result.filter(isWritten) : [];
+    if (written.length === 0) {
+      this.delivered();
+      return;
+    }
+    for (const [index, { topicName, partition }] of written.entries()) {
+      if (index > 0) this.sent();
+      this.deliveredTo(topicName, partition);
     }
   }
 
@@ -72,4 +96,15 @@ export class OwnBranch {
   async finished(options: Abortable = {}): Promise<'reuse' | 'discard'> {
     return (await settled(() => this.#native.finished(), options.signal)) as 'reuse' | 'discard';
   }
+}
+
+/** Where KafkaJS wrote records to, as its sends tell it. */
+interface Written {
+  readonly topicName: string;
+  readonly partition: number;
+}
+
+function isWritten(value: unknown): value is Written {
+  const { topicName, partition } = (value ?? {}) as Partial<Written>;
+  return typeof topicName === 'string' && typeof partition === 'number';
 }

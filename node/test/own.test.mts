@@ -78,6 +78,22 @@ test('a failed delivery, one that is not told, and silence are a no', async (t) 
   assert.deepEqual([await world.committed('eu', topic), await world.committed('us', topic)], [[], []]);
 });
 
+test('deliveries of another producer than the one that was enlisted are a no', async (t) => {
+  const world = new World();
+  const [topic, another] = [await world.topic(), await world.topic('another')];
+  const coordinator = closing(t, await gtc.Coordinator.open(world.config()));
+  const mistaken = await (await producer(t, world, world.name)).transaction();
+  const open = await (await producer(t, world, `${world.name}-another`)).transaction();
+  const txn = coordinator.begin();
+  const branch = await txn.enlist('eu', `${world.name}-another`);
+  await branch.counting(mistaken.send({ topic, messages: [{ value: 'value' }] }));
+  await open.send({ topic: another, messages: [{ value: 'value' }] });
+  await txn.send('us', { topic, value: 'value' });
+  await assert.rejects(txn.commit(), (error) => error instanceof gtc.AbortedError && error.message.includes(`${topic}-0`));
+  assert.throws(() => branch.deliveredTo(topic, 0.5), RangeError);
+  await mistaken.abort();
+});
+
 test('stated deliveries commit', async (t) => {
   const world = new World();
   const topic = await world.topic();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from types import TracebackType
-from typing import AsyncIterator, Iterable, List, Optional, Type, Union
+from typing import AsyncIterator, Iterable, List, Optional, Tuple, Type, Union
 
 from . import _native
 from ._kinds import ClosedError
@@ -257,14 +257,24 @@ class AsyncTransaction:
             await wait(self._native.send_offsets(batch))
 
     async def enlist(
-        self, participant: str, transactional_id: str, version_class: str = "v1"
+        self,
+        participant: str,
+        transactional_id: str,
+        version_class: str = "v1",
+        *,
+        identity: Optional[Tuple[int, int]] = None,
     ) -> AsyncOwnBranch:
         """Takes an own producer of the application in, before it begins its transaction. What is
         told to the returned branch about its deliveries is its vote, and silence is a no.
 
-        The version class is `v1` for every client that builds on librdkafka.
+        The version class is `v1` for every client that builds on librdkafka. The identity is the
+        producer id and epoch that the producer has, where the client tells them: it is refused
+        if the cluster has another producer under that transactional.id.
+
+        Raises `InvalidStateError` for a producer that has written already, was to be discarded or
+        has another identity.
         """
-        enlisted = self._native.enlist(participant, transactional_id, version_class)
+        enlisted = self._native.enlist(participant, transactional_id, version_class, identity)
         return AsyncOwnBranch(await wait(enlisted))
 
     async def commit(self, *, at_decision: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from types import TracebackType
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Type, Union
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
 from . import _native
 from ._kinds import ClosedError
@@ -268,14 +268,24 @@ class Transaction:
             wait(self._native.send_offsets(batch))
 
     def enlist(
-        self, participant: str, transactional_id: str, version_class: str = "v1"
+        self,
+        participant: str,
+        transactional_id: str,
+        version_class: str = "v1",
+        *,
+        identity: Optional[Tuple[int, int]] = None,
     ) -> OwnBranch:
         """Takes an own producer of the application in, before it begins its transaction. What is
         told to the returned branch about its deliveries is its vote, and silence is a no.
 
-        The version class is `v1` for every client that builds on librdkafka.
+        The version class is `v1` for every client that builds on librdkafka. The identity is the
+        producer id and epoch that the producer has, where the client tells them: it is refused
+        if the cluster has another producer under that transactional.id.
+
+        Raises `InvalidStateError` for a producer that has written already, was to be discarded or
+        has another identity.
         """
-        enlisted = self._native.enlist(participant, transactional_id, version_class)
+        enlisted = self._native.enlist(participant, transactional_id, version_class, identity)
         return OwnBranch(wait(enlisted))
 
     def commit(self, *, at_decision: bool = False) -> str:
@@ -412,6 +422,11 @@ class Deliveries:
         """Counts a record that was delivered."""
         self._native.delivered()
 
+    def delivered_to(self, topic: str, partition: int) -> None:
+        """Counts a record that was delivered to this partition, which the transaction at the broker
+        has to have."""
+        self._native.delivered_to(topic, partition)
+
     def failed(self, reason: object) -> None:
         """Counts a record that was not delivered, or perhaps not."""
         self._native.failed(str(reason))
@@ -431,7 +446,7 @@ class Deliveries:
 
         def on_delivery(error: Any, message: Any) -> None:
             if error is None:
-                self.delivered()
+                self.delivered_to(message.topic(), message.partition())
             else:
                 self.failed(error)
 

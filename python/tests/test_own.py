@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
+from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 from confluent_kafka import Producer
@@ -11,11 +14,14 @@ import gtc
 from conftest import PATIENCE_S, World
 
 
-def producer(world: World, transactional_id: str) -> Producer:
+def producer(
+    world: World, transactional_id: str, more: Optional[Dict[str, Any]] = None
+) -> Producer:
     settings = {
         "bootstrap.servers": world.clusters["eu"],
         "transactional.id": transactional_id,
         "message.timeout.ms": 10_000,
+        **(more or {}),
     }
     made = Producer(settings)
     made.init_transactions(PATIENCE_S)
@@ -59,6 +65,53 @@ def test_a_failed_delivery_and_silence_are_a_no(world: World) -> None:
                 txn.commit()
             own.abort_transaction(PATIENCE_S)
     assert world.committed("eu", topic) == world.committed("us", topic) == []
+
+
+def test_deliveries_of_another_producer_are_a_no(world: World) -> None:
+    topic, another = world.topic(), world.topic("another")
+    with gtc.Coordinator.open(world.config()) as coordinator:
+        mistaken = producer(world, world.name)
+        enlisted = producer(world, f"{world.name}-another")
+        txn = coordinator.begin()
+        branch = txn.enlist("eu", f"{world.name}-another")
+        mistaken.begin_transaction()
+        mistaken.produce(topic, b"value", on_delivery=branch.counting())
+        enlisted.begin_transaction()
+        enlisted.produce(another, b"value")
+        assert mistaken.flush(PATIENCE_S) == enlisted.flush(PATIENCE_S) == 0
+        txn.send("us", topic, b"value")
+        with pytest.raises(gtc.AbortedError, match=f"{topic}-0"):
+            txn.commit()
+        mistaken.abort_transaction(PATIENCE_S)
+    assert world.committed("us", topic) == []
+
+
+def test_an_identity_under_the_id_of_another_is_refused(world: World) -> None:
+    own, another = world.name, f"{world.name}-another"
+    producer(world, another)
+    told = identity(world, own)
+    with gtc.Coordinator.open(world.config()) as coordinator, coordinator.transaction() as txn:
+        with pytest.raises(gtc.InvalidStateError, match="another producer's"):
+            txn.enlist("eu", another, identity=told)
+        txn.enlist("eu", own, identity=told)
+        txn.abort()
+
+
+def identity(world: World, transactional_id: str) -> Tuple[int, int]:
+    """What a new producer of this id tells of itself with its statistics."""
+    told: List[Tuple[int, int]] = []
+
+    def on_statistics(text: str) -> None:
+        eos = json.loads(text)["eos"]
+        if eos["idemp_state"] == "Assigned":
+            told.append((eos["producer_id"], eos["producer_epoch"]))
+
+    more = {"statistics.interval.ms": 100, "stats_cb": on_statistics}
+    made = producer(world, transactional_id, more)
+    deadline = time.monotonic() + PATIENCE_S
+    while not told and time.monotonic() < deadline:
+        made.poll(0.1)
+    return told[-1]
 
 
 def test_stated_deliveries_commit_with_asyncio(world: World) -> None:

@@ -112,6 +112,7 @@ impl Clusters {
             },
             writer: known.filter(|_| !own),
             inquiry: Some(self.inquire(p, id)),
+            strayed: None,
         })
     }
 

@@ -295,6 +295,7 @@ impl Play {
             participant: ParticipantId(EU),
             transactional_id: name.into(),
             version_class: class,
+            producer: None,
         });
     }
 

@@ -42,6 +42,25 @@ pub unsafe extern "C" fn gtc_own_branch_delivered(branch: *const gtc_own_branch)
     })
 }
 
+/// Counts a record that was delivered to this partition, which the transaction at the broker has to
+/// have.
+///
+/// # Safety
+/// As in the [rules](crate#rules).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gtc_own_branch_delivered_to(
+    branch: *const gtc_own_branch,
+    topic: *const c_char,
+    partition: i32,
+) -> gtc_status {
+    enter(|| {
+        // SAFETY: as the caller promises.
+        let (branch, topic) = unsafe { (shared(branch, "branch")?, text(topic, "topic")?) };
+        branch.0.delivered_to(topic, partition);
+        Ok(())
+    })
+}
+
 /// Counts a record that was not delivered, or perhaps not.
 ///
 /// # Safety

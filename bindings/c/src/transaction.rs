@@ -4,8 +4,8 @@
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
-use gtc::TransactionId;
 use gtc::facade::{self, Pending};
+use gtc::{OwnProducer, TransactionId};
 
 use crate::border::{
     Answer, done, enter, hand_out, items, optional_text, pointer_place, read, shared, take_back,
@@ -233,10 +233,12 @@ unsafe fn enlist(
     // SAFETY: as the caller promises.
     unsafe {
         let participant = text(participant, "participant")?;
-        let name = text(transactional_id, "transactional_id")?;
-        ask(transaction, |facade| match class {
-            Some(class) => facade.enlist(participant, name, class),
-            None => facade.enlist_newest(participant, name),
+        let mut producer = OwnProducer::new(text(transactional_id, "transactional_id")?);
+        if let Some(class) = class {
+            producer = producer.version_class(class);
+        }
+        ask(transaction, |facade| {
+            facade.enlist_producer(participant, producer)
         })
     }
 }

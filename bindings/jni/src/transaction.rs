@@ -1,7 +1,7 @@
 //! Transactions and the branches of own producers.
 
-use gtc::CommitReturn;
 use gtc::facade::{self, reuse_name, version_class};
+use gtc::{CommitReturn, OwnProducer, ProducerIdentity};
 use jni::Env;
 use jni::objects::{JByteArray, JClass, JIntArray, JLongArray, JObjectArray, JString};
 use jni::refs::Reference;
@@ -19,12 +19,13 @@ natives! {
     fn send_many(transaction: jlong, participant: JString, topics: [JString], keys: jbyte[][], values: jbyte[][], headers: JObject[][], partitions: [jint], timestamps: [jlong]) -> jlong;
     fn send_offsets(transaction: jlong, batch: jlong) -> jlong;
     fn send_offsets_of(transaction: jlong, consumer: jlong) -> jlong;
-    fn enlist(transaction: jlong, participant: JString, transactional_id: JString, version_class: JString) -> jlong;
+    fn enlist(transaction: jlong, participant: JString, transactional_id: JString, version_class: JString, producer_id: jlong, epoch: jint) -> jlong;
     fn commit(transaction: jlong, at_decision: jboolean) -> jlong;
     fn abort(transaction: jlong, reason: JString) -> jlong;
     fn close_transaction(transaction: jlong) -> jlong;
     fn sent(branch: jlong);
     fn delivered(branch: jlong);
+    fn delivered_to(branch: jlong, topic: JString, partition: jint);
     fn failed(branch: jlong, reason: JString);
     fn state_delivered(branch: jlong);
     fn state_failed(branch: jlong, reason: JString);
@@ -119,7 +120,11 @@ fn send_offsets_of<'local>(
     done(get::<facade::Transaction>(transaction)?.send_offsets_of(&consumer))
 }
 
-/// Without a version class, it is the newest that the cluster has.
+/// Without a version class, it is the newest that the cluster has. A negative producer id or epoch is none.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "a producer crosses as what it is made of, in one call"
+)]
 fn enlist<'local>(
     env: &mut Env<'local>,
     _: JClass<'local>,
@@ -127,16 +132,18 @@ fn enlist<'local>(
     participant: JString<'local>,
     transactional_id: JString<'local>,
     version_class: JString<'local>,
+    producer_id: jlong,
+    epoch: jint,
 ) -> Result<jlong, Failure> {
     let transaction = get::<facade::Transaction>(transaction)?;
-    let (participant, name) = (text(env, &participant)?, text(env, &transactional_id)?);
-    let pending = match version_class.is_null() {
-        true => transaction.enlist_newest(&participant, &name),
-        false => {
-            let class = self::version_class(&text(env, &version_class)?)?;
-            transaction.enlist(&participant, &name, class)
-        }
-    };
+    let mut producer = OwnProducer::new(text(env, &transactional_id)?);
+    if !version_class.is_null() {
+        producer = producer.version_class(self::version_class(&text(env, &version_class)?)?);
+    }
+    if let (0.., Ok(epoch @ 0..)) = (producer_id, i16::try_from(epoch)) {
+        producer = producer.identity(ProducerIdentity { producer_id, epoch });
+    }
+    let pending = transaction.enlist_producer(&text(env, &participant)?, producer);
     answer(pending, |env, branch| {
         Value::Number(hold(branch)).to_object(env)
     })
@@ -184,6 +191,18 @@ fn sent<'local>(_: &mut Env<'local>, _: JClass<'local>, branch: jlong) -> Result
 
 fn delivered<'local>(_: &mut Env<'local>, _: JClass<'local>, branch: jlong) -> Result<(), Failure> {
     get::<facade::OwnBranch>(branch)?.delivered();
+    Ok(())
+}
+
+fn delivered_to<'local>(
+    env: &mut Env<'local>,
+    _: JClass<'local>,
+    branch: jlong,
+    topic: JString<'local>,
+    partition: jint,
+) -> Result<(), Failure> {
+    let topic = text(env, &topic)?;
+    get::<facade::OwnBranch>(branch)?.delivered_to(&topic, partition);
     Ok(())
 }
 

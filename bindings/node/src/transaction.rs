@@ -93,6 +93,11 @@ impl OwnBranch {
     }
 
     #[napi(catch_unwind)]
+    pub fn delivered_to(&self, topic: String, partition: i32) {
+        self.0.delivered_to(&topic, partition);
+    }
+
+    #[napi(catch_unwind)]
     pub fn failed(&self, reason: String) {
         self.0.failed(reason);
     }

@@ -1,6 +1,7 @@
 //! Transactions and the branches of own producers.
 
 use gtc::facade::{self, reuse_name, version_class};
+use gtc::{OwnProducer, ProducerIdentity};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -76,9 +77,14 @@ impl Transaction {
         participant: &str,
         transactional_id: &str,
         version_class: &str,
+        identity: Option<(i64, i16)>,
     ) -> PyResult<Py<PyAny>> {
         let class = self::version_class(version_class).map_err(|error| raise(py, &error))?;
-        let pending = self.0.enlist(participant, transactional_id, class);
+        let mut producer = OwnProducer::new(transactional_id).version_class(class);
+        if let Some((producer_id, epoch)) = identity {
+            producer = producer.identity(ProducerIdentity { producer_id, epoch });
+        }
+        let pending = self.0.enlist_producer(participant, producer);
         answer(py, pending, |py, branch| {
             Ok(Py::new(py, OwnBranch(branch))?.into_any())
         })
@@ -116,6 +122,10 @@ impl OwnBranch {
 
     fn delivered(&self) {
         self.0.delivered();
+    }
+
+    fn delivered_to(&self, topic: &str, partition: i32) {
+        self.0.delivered_to(topic, partition);
     }
 
     fn failed(&self, reason: &str) {

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use super::journal::Purpose;
 use super::state::{
     Branch, BranchAt, BranchState, BranchWriter, OwnWriter, Participant, Settling, State,
-    Transaction,
+    ToldOfOwn, Transaction,
 };
 use super::{Coordinator, Pending, Phase};
 use crate::action::{Action, Durability};
@@ -31,8 +31,7 @@ impl Coordinator {
     pub(super) fn enlist_own(
         &mut self,
         (id, p): (TransactionId, ParticipantId),
-        transactional_id: Arc<str>,
-        told: Option<VersionClass>,
+        (transactional_id, told): (Arc<str>, ToldOfOwn),
         now: Now,
     ) -> Result<Accepted, Refusal> {
         let participant = self.participant(p)?;
@@ -41,7 +40,7 @@ impl Coordinator {
             return Err(refusal.clone());
         }
         if participant.listed {
-            participant.own_class(told)?;
+            participant.own_class(told.class)?;
         }
         let pool = SlotName::coordinator_prefix(&self.config.coordinator);
         if transactional_id.starts_with(&pool) {
@@ -92,22 +91,37 @@ impl Coordinator {
         Ok(Accepted::Pending)
     }
 
-    /// Whether a branch of this own producer, other than the ones that only wait, is not ended yet, or not
-    /// so durably that a start would leave the producer alone (R9).
-    fn own_is_busy(&self, p: ParticipantId, transactional_id: &Arc<str>) -> bool {
-        let Some(participant) = self.participants.get(usize::from(p.0)) else {
-            return false;
-        };
+    /// The transaction of a branch of this own producer, other than the ones that only wait, that is not ended yet, or
+    /// not so durably that a start would leave the producer alone (R9).
+    pub(super) fn own_busy_in(
+        &self,
+        p: ParticipantId,
+        transactional_id: &Arc<str>,
+    ) -> Option<TransactionId> {
+        let participant = self.participants.get(usize::from(p.0))?;
         let key = (participant.name.clone(), transactional_id.clone());
-        self.transactions.iter().any(|(id, transaction)| {
+        let busy = self.transactions.iter().find(|(id, transaction)| {
             let mut branches = transaction.branches.iter();
             branches.any(|branch| {
                 branch.participant == Some(p)
                     && branch.transactional_id.as_ref() == Some(transactional_id)
                     && !matches!(branch.state, BranchState::Leasing | BranchState::Left)
                     && !(branch.state.is_settled()
-                        && (self.ledger.has_ended(*id, &key) || self.rules.lack(Broken::R9Own)))
+                        && (self.ledger.has_ended(**id, &key) || self.rules.lack(Broken::R9Own)))
             })
+        });
+        busy.map(|(id, _)| *id)
+    }
+
+    /// Why a producer that takes part in this transaction cannot be waited for: only its application can end that, and
+    /// a producer has one transaction at a time.
+    fn taken(&self, id: TransactionId, transactional_id: &Arc<str>) -> Option<Refusal> {
+        let state = &self.transactions.get(&id)?.state;
+        matches!(state, State::Active(_)).then(|| {
+            Refusal::InvalidState(format!(
+                "{transactional_id} takes part in transaction {id}, which is still open: commit or abort \
+                 that one first, and give each producer a transactional.id of its own"
+            ))
         })
     }
 
@@ -127,8 +141,13 @@ impl Coordinator {
                 continue;
             }
             let verified = participant.status == ParticipantStatus::Verified;
-            let busy = self.own_is_busy(p, &transactional_id) && !self.rules.lack(Broken::R4Wait);
-            if !verified || busy {
+            let busy = self.own_busy_in(p, &transactional_id);
+            let busy = busy.filter(|_| !self.rules.lack(Broken::R4Wait));
+            if let Some(refusal) = busy.and_then(|id| self.taken(id, &transactional_id)) {
+                self.refuse_enlistment(at, refusal);
+                continue;
+            }
+            if !verified || busy.is_some() {
                 self.own_waiters.push_back(at);
                 continue;
             }
@@ -163,7 +182,7 @@ impl Coordinator {
             return;
         };
         let refusal = match inquiry {
-            Inquiry::Described(found) => match self.own_fitness(p, &name, &found) {
+            Inquiry::Described(found) => match self.own_fitness(at, (p, &name), &found) {
                 Fitness::Fit => match self.own_class(at, p) {
                     Ok(class) => return self.own_enlisted(at, (found, class), now),
                     Err(refusal) => Some(refusal),
@@ -203,8 +222,8 @@ impl Coordinator {
 
     fn own_fitness(
         &self,
-        p: ParticipantId,
-        name: &Arc<str>,
+        at: BranchAt,
+        (p, name): (ParticipantId, &Arc<str>),
         found: &TransactionDescription,
     ) -> Fitness {
         let key = (
@@ -217,6 +236,10 @@ impl Coordinator {
                 "{name} was to be discarded: an EndTxn of its last transaction may still be under \
                  way; close the producer and initialise a new one"
             )));
+        }
+        let is_ending = found.state.is_open() && found.state != BrokerState::Ongoing;
+        if !is_ending && let Some(refusal) = self.other_identity(at, name, found) {
+            return Fitness::Unfit(refusal);
         }
         match found.state {
             BrokerState::Empty | BrokerState::CompleteCommit | BrokerState::CompleteAbort => {
@@ -235,11 +258,34 @@ impl Coordinator {
         }
     }
 
+    /// Whether the cluster has another producer under this id than the application's, where that was told. An id that
+    /// is just ending gets its next identity with the end.
+    fn other_identity(
+        &self,
+        (id, index): BranchAt,
+        name: &Arc<str>,
+        found: &TransactionDescription,
+    ) -> Option<Refusal> {
+        let branch = self.transactions.get(&id)?.branches.get(index)?;
+        let BranchWriter::Own(own) = &branch.writer else {
+            return None;
+        };
+        let (told, has) = (own.told.producer?, found.producer);
+        (told != has).then(|| {
+            Refusal::InvalidState(format!(
+                "under {name} the cluster has producer {}/{}, and the application's is {}/{}: either \
+                 that is another producer's transactional.id, or another instance has initialised it \
+                 since; enlist each producer under its own id, and make a fenced one anew",
+                has.producer_id, has.epoch, told.producer_id, told.epoch
+            ))
+        })
+    }
+
     /// The class of the producer of a branch, now that the cluster's is known.
     fn own_class(&self, (id, index): BranchAt, p: ParticipantId) -> Result<VersionClass, Refusal> {
         let transaction = self.transactions.get(&id);
         let told = transaction.and_then(|t| match &t.branches[index].writer {
-            BranchWriter::Own(own) => own.told,
+            BranchWriter::Own(own) => own.told.class,
             _ => None,
         });
         self.participants[usize::from(p.0)].own_class(told)
@@ -415,8 +461,8 @@ impl Coordinator {
     }
 
     fn is_provable(&self, settling: &Settling) -> bool {
-        let busy = self.own_is_busy(settling.participant, &settling.transactional_id);
-        !settling.proving && (!busy || self.rules.lack(Broken::R5Settle))
+        let busy = self.own_busy_in(settling.participant, &settling.transactional_id);
+        !settling.proving && (busy.is_none() || self.rules.lack(Broken::R5Settle))
     }
 
     fn proving(&self, p: ParticipantId, transactional_id: &Arc<str>) -> Option<usize> {

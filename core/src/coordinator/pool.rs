@@ -442,7 +442,12 @@ impl Coordinator {
                 Refusal::Unavailable(format!("it was not described within {waited} ms"))
             }
             _ if matches!(transaction.branches[index].writer, BranchWriter::Own(_)) => {
-                Refusal::Unavailable(format!("its earlier branch is not ended for {waited} ms"))
+                let name = transaction.branches[index].transactional_id.as_ref();
+                let busy = name.and_then(|name| self.own_busy_in(p, name));
+                let of = busy.map_or_else(String::new, |id| format!(", of transaction {id},"));
+                Refusal::Unavailable(format!(
+                    "its earlier branch{of} is not ended for {waited} ms"
+                ))
             }
             (_, Some(why)) => {
                 Refusal::SlotTimeout(format!("within {waited} ms; last error: {why}"))

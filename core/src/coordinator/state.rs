@@ -89,10 +89,18 @@ pub(super) enum BranchWriter {
     },
 }
 
+/// What the application told of its own producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ToldOfOwn {
+    /// `None` is the newest that the cluster has.
+    pub(super) class: Option<VersionClass>,
+    /// `None`: it cannot tell.
+    pub(super) producer: Option<ProducerIdentity>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OwnWriter {
-    /// The class that the application told; `None` is the newest that the cluster has.
-    pub(super) told: Option<VersionClass>,
+    pub(super) told: ToldOfOwn,
     /// Its state when it was enlisted, and its class; `None` until then.
     pub(super) baseline: Option<(TransactionDescription, VersionClass)>,
 }

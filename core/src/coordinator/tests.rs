@@ -463,6 +463,7 @@ fn an_own_producer_that_could_not_be_remembered_is_refused() {
         participant: EU,
         transactional_id: "mine".into(),
         version_class: VersionClass::V1,
+        producer: None,
     };
     let answer = coordinator.handle_request(request, Now::default());
     assert_eq!(answer, Err(Refusal::Limit("discarded_max", 1)));

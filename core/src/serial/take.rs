@@ -233,11 +233,13 @@ impl FromMembers for Request {
                 participant: of.take("participant"),
                 transactional_id: of.take("transactional_id"),
                 version_class: of.take("version_class"),
+                producer: of.take("producer"),
             },
             "enlist-own-newest" => Self::EnlistOwnNewest {
                 transaction: of.take("transaction"),
                 participant: of.take("participant"),
                 transactional_id: of.take("transactional_id"),
+                producer: of.take("producer"),
             },
             "commit" => Self::Commit {
                 transaction: of.take("transaction"),
@@ -313,6 +315,7 @@ impl FromMembers for Response {
                 writes: of.take("writes"),
                 writer: of.take("writer"),
                 inquiry: of.take("inquiry"),
+                strayed: of.take("strayed"),
             }),
             "ended" => Self::Ended(EndAnswer::from_members(of)),
             "inquired" => Self::Inquired(Inquiry::from_members(of)),

@@ -34,6 +34,7 @@ fn report(writes: WriteReport, inquiry: Option<Inquiry>) -> PrepareReport {
         writes,
         writer: Some(SLOT),
         inquiry,
+        strayed: None,
     }
 }
 
@@ -150,6 +151,7 @@ fn own_votes(writes: WriteReport, inquiry: Option<Inquiry>, wanted: Short) {
         writes,
         writer: None,
         inquiry,
+        strayed: None,
     };
     let vote = own(
         &report,
@@ -187,6 +189,42 @@ fn an_own_producer_votes_by_its_deliveries() {
     };
     own_votes(offsets_only.clone(), ongoing(), Short::Yes);
     own_votes(offsets_only, Some(found(CompleteCommit, 7, 2)), Short::No);
+}
+
+#[test]
+fn an_own_producer_that_reports_another_identity_votes_no() {
+    let baseline = description(CompleteCommit, 7, 2);
+    for (writer, wanted) in [
+        ((7, 2), Short::Yes),
+        ((7, 1), Short::No),
+        ((8, 2), Short::No),
+    ] {
+        let mut report = report(wrote(1, 1), Some(found(Ongoing, 7, 2)));
+        report.writer = Some(ProducerIdentity {
+            producer_id: writer.0,
+            epoch: writer.1,
+        });
+        let of = (&baseline, VersionClass::V2);
+        let vote = own(&report, &Arc::from("own"), of, Rules::default());
+        assert_eq!(short(&vote), wanted, "{writer:?}: {vote:?}");
+    }
+}
+
+#[test]
+fn an_own_producer_that_delivered_elsewhere_votes_no() {
+    let baseline = description(CompleteCommit, 7, 2);
+    let mut report = report(wrote(1, 1), Some(found(Ongoing, 7, 2)));
+    report.strayed = Some("orders-3".to_string());
+    let of = (&baseline, VersionClass::V2);
+    let vote = own(&report, &Arc::from("own"), of, Rules::default());
+    let Vote::No(objection) = vote else {
+        panic!("{vote:?}")
+    };
+    assert!(
+        objection.detail.contains("orders-3"),
+        "{}",
+        objection.detail
+    );
 }
 
 #[test]

@@ -28,6 +28,11 @@ impl OwnBranch {
         self.0.delivered();
     }
 
+    #[doc = meaning!(own_branch delivered_to)]
+    pub fn delivered_to(&self, topic: &str, partition: i32) {
+        self.0.delivered_to(topic, partition);
+    }
+
     #[doc = meaning!(own_branch failed)]
     pub fn failed(&self, reason: impl fmt::Display) {
         self.0.failed(reason);

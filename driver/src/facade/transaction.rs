@@ -17,6 +17,7 @@ use super::verbs::meaning;
 use crate::error::{Error, ErrorKind};
 use crate::kafka::consumer::Batch as DriverBatch;
 use crate::kafka::record::OutgoingRecord;
+use crate::own::OwnProducer;
 use crate::transaction::Transaction as DriverTransaction;
 
 const SEND_OFFSETS: &str = "send offsets";
@@ -156,35 +157,22 @@ impl Transaction {
         transactional_id: &str,
         version_class: VersionClass,
     ) -> Pending<OwnBranch> {
-        self.enlist_own(participant, transactional_id, Some(version_class))
+        let producer = OwnProducer::new(transactional_id).version_class(version_class);
+        self.enlist_producer(participant, producer)
     }
 
-    /// As [`enlist`](Transaction::enlist), for a producer that takes the newest class that the
-    /// cluster has by itself, as the Java client does from 4.0.
+    /// As [`enlist`](Transaction::enlist), with all that is known of the producer. Where its identity is told, it is
+    /// refused if its cluster has another one under its transactional.id.
     ///
     /// # Errors
-    /// As [`enlist`](Transaction::enlist).
-    pub fn enlist_newest(&self, participant: &str, transactional_id: &str) -> Pending<OwnBranch> {
-        self.enlist_own(participant, transactional_id, None)
-    }
-
-    fn enlist_own(
-        &self,
-        participant: &str,
-        transactional_id: &str,
-        version_class: Option<VersionClass>,
-    ) -> Pending<OwnBranch> {
+    /// As [`enlist`](Transaction::enlist); invalid-state for a producer of another identity.
+    pub fn enlist_producer(&self, participant: &str, producer: OwnProducer) -> Pending<OwnBranch> {
         const OPERATION: &str = "enlist";
         let shared = self.shared.clone();
-        let (participant, name) = (participant.to_owned(), transactional_id.to_owned());
+        let participant = participant.to_owned();
         Pending::start((OPERATION, Abandoned::Stops), async move {
             let transaction = shared.share(OPERATION).await?;
-            let enlist = async {
-                match version_class {
-                    Some(class) => transaction.enlist(&participant, &name, class).await,
-                    None => transaction.enlist_newest(&participant, &name).await,
-                }
-            };
+            let enlist = transaction.enlist_producer(&participant, producer);
             let branch = shared.whole(OPERATION, enlist).await?;
             Ok(OwnBranch::new(branch))
         })

@@ -120,6 +120,9 @@ verbs! {
         "Counts a record that was handed to the producer.";
     own_branch delivered:
         "Counts a record that was delivered.";
+    own_branch delivered_to:
+        "Counts a record that was delivered to this partition, which the transaction at the broker "
+        "has to have.";
     own_branch failed:
         "Counts a record that was not delivered, or perhaps not.";
     own_branch state_delivered:

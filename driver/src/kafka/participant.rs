@@ -181,6 +181,7 @@ impl KafkaParticipant {
                 },
                 writer: None,
                 inquiry: None,
+                strayed: None,
             };
             return report.into();
         };
@@ -195,6 +196,7 @@ impl KafkaParticipant {
                 writes,
                 writer: Some(slot.producer),
                 inquiry,
+                strayed: None,
             },
             never_accepted: slot.instance.never_accepted(),
         }
@@ -305,6 +307,10 @@ impl Participant for KafkaParticipant {
 
     fn inquire(&self, transactional_id: Arc<str>) -> Answer<'_, Inquiry> {
         Box::pin(async move { self.control.inquire(&transactional_id).await })
+    }
+
+    fn inquire_extent(&self, transactional_id: Arc<str>) -> Answer<'_, (Inquiry, Vec<String>)> {
+        Box::pin(async move { self.control.inquire_extent(&transactional_id).await })
     }
 
     fn fence(&self, transactional_id: Arc<str>, timeout_ms: i32) -> Answer<'_, EndAnswer> {

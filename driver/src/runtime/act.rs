@@ -182,10 +182,11 @@ impl Engine {
             Writer::Own(own) => {
                 let timeout = Duration::from_millis(self.limits.own_delivery_timeout_ms);
                 let deliveries = self.own.open(transaction, participant, own);
-                let writes = deliveries.settled(timeout).await;
-                let inquiry: Inquiry = driver.inquire(transactional_id).await;
+                let told = deliveries.settled(timeout).await;
+                let (inquiry, partitions) = driver.inquire_extent(transactional_id).await;
                 PrepareReport {
-                    writes,
+                    strayed: told.strayed(&partitions),
+                    writes: told.report,
                     writer: None,
                     inquiry: Some(inquiry),
                 }
@@ -280,6 +281,7 @@ fn unanswered(action: &Action, why: String) -> Response {
             },
             writer: None,
             inquiry: None,
+            strayed: None,
         }),
         Action::EndByWriter { .. } | Action::EndTransaction { .. } | Action::Fence { .. } => {
             Response::Ended(EndAnswer::NoAnswer(why))

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gtc::{
-    Config, Coordinator, ErrorKind, KnownOutcome, OwnBranch, Reuse, Transaction, VersionClass,
+    Config, Coordinator, ErrorKind, KnownOutcome, OwnBranch, OwnProducer, Reuse, Transaction,
+    VersionClass,
 };
 use gtc_clusters::{Verdict, shared};
 use rdkafka::ClientConfig;
@@ -15,7 +16,7 @@ use crate::child::{self, killed_at};
 use crate::java::JavaProducer;
 use crate::setup::Setup;
 use crate::support::{PATIENCE, Result, committed, record};
-use crate::world::{END_TXN, Fault, World, create_topic, world};
+use crate::world::{END_TXN, Fault, World, control, create_topic, world};
 
 /// A producer of the application's, of either class.
 enum Own {
@@ -39,17 +40,18 @@ impl Own {
         }
     }
 
-    /// Writes a record and waits for its delivery.
-    async fn write(&mut self, topic: &str, value: &str) -> Result {
+    /// Writes a record and waits for its delivery, which is to the partition that it gives back.
+    async fn write(&mut self, topic: &str, value: &str) -> Result<i32> {
         match self {
             Self::V1(producer) => {
                 let record = FutureRecord::<(), str>::to(topic).payload(value);
                 let sent = producer.send(record, PATIENCE).await;
-                Ok(sent.map(drop).map_err(|(error, _)| error)?)
+                Ok(sent.map_err(|(error, _)| error)?.partition)
             }
             Self::V2(producer) => {
                 producer.call(&format!("send {topic} 0 {value}"))?;
-                producer.call("flush")
+                producer.call("flush")?;
+                Ok(0)
             }
         }
     }
@@ -85,8 +87,8 @@ async fn write(
     let own = transaction.enlist("eu", id, class).await?;
     producer.begin()?;
     own.sent();
-    producer.write(topic, value).await?;
-    own.delivered();
+    let partition = producer.write(topic, value).await?;
+    own.delivered_to(topic, partition);
     transaction.send("us", record(topic, value)).await?;
     Ok(own)
 }
@@ -239,6 +241,45 @@ async fn enlisting_an_open_producer_is_refused() -> Result {
     // The transaction that it had begun by itself is its own affair.
     producer.end(true)?;
     assert_eq!(committed(&world.eu, "own-open").await?, ["too early"]);
+    Ok(coordinator.close().await?)
+}
+
+/// A producer that is enlisted under the id of another one, which has a transaction of its own open: that would be
+/// committed in its place. Who tells its identity is refused at once, who tells where it delivered at the vote.
+#[tokio::test(flavor = "multi_thread")]
+async fn enlisting_under_the_id_of_another_producer_does_not_commit() -> Result {
+    const ID: &str = "own-mistaken";
+    const ANOTHER: &str = "own-another";
+    let world = world().await?;
+    for topic in [ID, ANOTHER] {
+        world.topic(topic).await?;
+    }
+    let setup = Setup::new(ID, world);
+    let coordinator = setup.open().await?;
+    let mut producer = Own::open(VersionClass::V1, &world.eu.bootstrap(), ID)?;
+    let mut another = Own::open(VersionClass::V1, &world.eu.bootstrap(), ANOTHER)?;
+    let found = control(&world.eu)?.describe_transaction(ID).await?;
+    let identity = found.ok_or("it is initialised")?.producer;
+
+    let transaction = coordinator.begin()?;
+    let told = OwnProducer::new(ANOTHER).identity(identity);
+    let enlisted = transaction.enlist_producer("eu", told).await;
+    let error = enlisted.expect_err("it is another one's id");
+    assert_eq!(error.kind(), ErrorKind::InvalidState, "{error}");
+    assert!(error.to_string().contains(ANOTHER), "{error}");
+
+    let own = transaction.enlist("eu", ANOTHER, VersionClass::V1).await?;
+    producer.begin()?;
+    another.begin()?;
+    own.sent();
+    let partition = producer.write(ID, "mistaken").await?;
+    own.delivered_to(ID, partition);
+    another.write(ANOTHER, "another").await?;
+    transaction.send("us", record(ID, "mistaken")).await?;
+    let error = transaction.commit().await.expect_err("it is no part of it");
+    assert_eq!(error.kind(), ErrorKind::Aborted, "{error}");
+    assert!(error.problem().contains(ID), "{error}");
+    assert!(committed(&world.us, ID).await?.is_empty());
     Ok(coordinator.close().await?)
 }
 

@@ -51,6 +51,7 @@ impl Engine {
                 participant,
                 transactional_id: World::own_name(p),
                 version_class,
+                producer: None,
             },
         }
     }

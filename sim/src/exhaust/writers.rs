@@ -44,6 +44,7 @@ impl Engine {
             writes,
             writer: producer,
             inquiry: asked.then(|| self.inquire(scene, p, id, passage)),
+            strayed: None,
         })
     }
 

@@ -219,6 +219,7 @@ impl World {
             writes: report,
             writer: producer,
             inquiry,
+            strayed: None,
         })
     }
 

@@ -81,6 +81,7 @@ fn vote(writes: WriteReport, broker: Option<(BrokerState, ProducerIdentity)>) ->
         writes,
         writer: None,
         inquiry: broker.map(|(state, producer)| described(state, producer)),
+        strayed: None,
     })
 }
 

@@ -62,8 +62,20 @@ pub(super) fn all() -> Vec<Scenario> {
         ),
         with(
             "own-in-turn",
-            "Enlisting the same producer waits until its earlier branch has ended durably (R4).",
+            "Enlisting the same producer waits until its earlier branch, which is ending, has ended durably (R4).",
             (own, in_turn),
+        ),
+        with(
+            "own-taken",
+            "Enlisting a producer that takes part in an open transaction is refused at once: only its application \
+             can end that.",
+            (own, taken),
+        ),
+        with(
+            "own-other-identity",
+            "The application's producer is not the one that its cluster has under the id: refused. With the right \
+             identity it is taken in.",
+            (own, other_identity),
         ),
         with(
             "own-settle",
@@ -128,6 +140,7 @@ fn commit_newest(play: &mut Play) {
         transaction: id,
         participant: ParticipantId(EU),
         transactional_id: OWN.into(),
+        producer: None,
     });
     play.settle();
     play.told(|event| matches!(event, Event::Enlisted { slot: None, .. }));
@@ -178,6 +191,7 @@ fn discard_gone(play: &mut Play) {
         participant: ParticipantId(EU),
         transactional_id: ANOTHER.into(),
         version_class: VersionClass::V1,
+        producer: None,
     });
     assert_eq!(full, Refusal::Limit("discarded_max", 1));
     // A sweep finds the identity still there; it is asked about again with every other sweep.
@@ -245,10 +259,11 @@ fn still_ending(play: &mut Play) {
 
 fn in_turn(play: &mut Play) {
     let first = enlisted(play, VersionClass::V1);
+    play.commit(first);
+    play.settle_but(|action| action.name() == "end-transaction");
     let second = play.begin();
     play.enlist_own(second, OWN, VersionClass::V1);
-    assert!(play.open().is_empty(), "it waits");
-    play.commit(first);
+    assert_eq!(play.open(), ["end-transaction"], "it waits");
     play.settle();
     ended(play, first, &Outcome::Committed);
     play.pass(seconds(1));
@@ -256,6 +271,37 @@ fn in_turn(play: &mut Play) {
     play.told(
         |event| matches!(event, Event::Enlisted { transaction, .. } if *transaction == second),
     );
+}
+
+fn taken(play: &mut Play) {
+    let first = enlisted(play, VersionClass::V1);
+    let second = play.begin();
+    play.enlist_own(second, OWN, VersionClass::V1);
+    refused(play, second);
+    play.commit(first);
+    play.settle();
+    ended(play, first, &Outcome::Committed);
+}
+
+fn other_identity(play: &mut Play) {
+    play.settle();
+    let id = play.begin();
+    let mut producer = play.clusters.producer(EU, OWN);
+    let told = |producer| Request::EnlistOwn {
+        transaction: id,
+        participant: ParticipantId(EU),
+        transactional_id: OWN.into(),
+        version_class: VersionClass::V1,
+        producer: Some(producer),
+    };
+    producer.epoch += 1;
+    play.request(told(producer));
+    play.settle();
+    refused(play, id);
+    producer.epoch -= 1;
+    play.request(told(producer));
+    play.settle();
+    play.told(|event| matches!(event, Event::Enlisted { .. }));
 }
 
 fn settle(play: &mut Play) {

@@ -34,11 +34,13 @@ fn enlisted_class(told: Option<VersionClass>, level: i16) -> Option<VersionClass
             participant,
             transactional_id,
             version_class,
+            producer: None,
         },
         None => Request::EnlistOwnNewest {
             transaction,
             participant,
             transactional_id,
+            producer: None,
         },
     };
     let now = Now::default();

@@ -68,12 +68,13 @@ impl From<Attempt<EndTxnAnswer>> for EndAnswer {
     }
 }
 
-/// How long and where a transaction is open.
+/// Where a transaction stands, and where it writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionExtent {
-    /// When it began, by the broker's clock, in milliseconds since the Unix epoch; -1 if none is open.
-    pub start_time_ms: i64,
-    /// The partitions that it has written to, as `topic-number`.
+    /// Where it stands.
+    pub description: TransactionDescription,
+    /// The partitions that it has written to, as `topic-number`. A broker leaves out, without a word,
+    /// those of topics that this principal may not describe.
     pub partitions: Vec<String>,
 }
 
@@ -164,8 +165,7 @@ impl ControlClient {
         .map_err(|failure| self.error("describe a transaction", failure))
     }
 
-    /// Since when a transaction is open and which partitions it holds back; `None` if the broker
-    /// does not know the id.
+    /// As [`describe_transaction`](Self::describe_transaction), with the partitions that it holds back.
     ///
     /// # Errors
     /// No answer in time, or an error code other than TRANSACTIONAL_ID_NOT_FOUND.
@@ -183,14 +183,20 @@ impl ControlClient {
         .map_err(|failure| self.error("describe a transaction", failure))
     }
 
-    /// [`describe_transaction`](Self::describe_transaction) in the words of the core.
+    /// What the broker knows of a transactional.id, in the words of the core.
     pub async fn inquire(&self, transactional_id: &str) -> Inquiry {
-        match self.describe_transaction(transactional_id).await {
-            Ok(Some(description)) => Inquiry::Described(description),
-            Ok(None) => Inquiry::NotFound,
+        let (inquiry, _) = self.inquire_extent(transactional_id).await;
+        inquiry
+    }
+
+    /// [`describe_extent`](Self::describe_extent) in the words of the core, and the partitions.
+    pub async fn inquire_extent(&self, transactional_id: &str) -> (Inquiry, Vec<String>) {
+        match self.describe_extent(transactional_id).await {
+            Ok(Some(extent)) => (Inquiry::Described(extent.description), extent.partitions),
+            Ok(None) => (Inquiry::NotFound, Vec::new()),
             Err(error) => match error.code() {
-                Some(code) if !error.is_transient() => Inquiry::Refused(code),
-                _ => Inquiry::NoAnswer(error.brief()),
+                Some(code) if !error.is_transient() => (Inquiry::Refused(code), Vec::new()),
+                _ => (Inquiry::NoAnswer(error.brief()), Vec::new()),
             },
         }
     }
@@ -299,8 +305,8 @@ fn extent(
     });
     let partitions = partitions.collect();
     let described = described(answer, transactional_id)?;
-    Ok(described.map(|found| TransactionExtent {
-        start_time_ms: found.start_time_ms,
+    Ok(described.map(|description| TransactionExtent {
+        description,
         partitions,
     }))
 }

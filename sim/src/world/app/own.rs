@@ -67,6 +67,11 @@ pub enum Says {
 }
 
 impl Own {
+    /// The identity that its façade tells at enlisting, if it has one: what counts also knows.
+    fn told(&self) -> Option<ProducerIdentity> {
+        (self.says == Says::Counts).then_some(self.producer)
+    }
+
     /// What the coordinator learns of its deliveries.
     fn said(&self) -> WriteReport {
         match self.says {
@@ -127,6 +132,7 @@ impl World {
             participant: ParticipantId(own.p as u16),
             transactional_id: own.name.clone(),
             version_class: own.class,
+            producer: own.told(),
         };
         if self.request(request).is_ok() {
             self.process.app.owns[index].stage = Stage::Enlisting(id);

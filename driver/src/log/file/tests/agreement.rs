@@ -346,6 +346,7 @@ impl World {
                 },
                 writer: None,
                 inquiry: Some(cluster.describe(&transactional_id)),
+                strayed: None,
             }),
             Action::EndByWriter { slot, decision, .. } => {
                 let name = cluster.slots[&slot].clone();

@@ -149,7 +149,7 @@ public final class GlobalTransaction implements AutoCloseable {
      *     discarded
      */
     public OwnBranch enlist(String participant, String transactionalId, VersionClass versionClass) {
-        return branch(participant, transactionalId, Words.word(versionClass));
+        return branch(participant, transactionalId, Words.word(versionClass), Identity.UNKNOWN);
     }
 
     /**
@@ -164,7 +164,7 @@ public final class GlobalTransaction implements AutoCloseable {
             String participant, String transactionalId, VersionClass versionClass) {
         String word = Words.word(versionClass);
         return Pending.future(
-                () -> use(it -> Native.enlist(it, participant, transactionalId, word)),
+                () -> enlist(participant, transactionalId, word, Identity.UNKNOWN),
                 branch -> new OwnBranch(this, (Long) branch));
     }
 
@@ -181,12 +181,13 @@ public final class GlobalTransaction implements AutoCloseable {
      * @param producer the producer, which stays the application's
      * @param transactionalId its transactional.id
      * @return what to write through
-     * @throws GtcException.InvalidState for a producer that has written already, or was to be
-     *     discarded
+     * @throws GtcException.InvalidState for a producer that has written already, was to be
+     *     discarded, or is not the one that the cluster has under that transactional.id
      */
     public <K, V> OwnProducer<K, V> enlist(
             String participant, Producer<K, V> producer, String transactionalId) {
-        return enlisted(producer, branch(participant, transactionalId, null));
+        return enlisted(
+                producer, branch(participant, transactionalId, null, Identity.of(producer)));
     }
 
     /**
@@ -206,18 +207,28 @@ public final class GlobalTransaction implements AutoCloseable {
             Producer<K, V> producer,
             String transactionalId,
             VersionClass versionClass) {
+        String word = Words.word(versionClass);
         return enlisted(
-                producer, branch(participant, transactionalId, Words.word(versionClass)));
+                producer, branch(participant, transactionalId, word, Identity.of(producer)));
     }
 
-    private OwnBranch branch(String participant, String transactionalId, String versionClass) {
-        Object branch =
-                use(
-                        it ->
-                                Pending.await(
-                                        Native.enlist(
-                                                it, participant, transactionalId, versionClass)));
-        return new OwnBranch(this, (Long) branch);
+    private OwnBranch branch(
+            String participant, String transactionalId, String versionClass, Identity identity) {
+        long pending = enlist(participant, transactionalId, versionClass, identity);
+        return new OwnBranch(this, (Long) Pending.await(pending));
+    }
+
+    private long enlist(
+            String participant, String transactionalId, String versionClass, Identity identity) {
+        return use(
+                it ->
+                        Native.enlist(
+                                it,
+                                participant,
+                                transactionalId,
+                                versionClass,
+                                identity.producerId(),
+                                identity.epoch()));
     }
 
     private <K, V> OwnProducer<K, V> enlisted(Producer<K, V> producer, OwnBranch branch) {

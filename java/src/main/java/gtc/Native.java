@@ -100,7 +100,12 @@ final class Native {
     static native long sendOffsetsOf(long transaction, long consumer);
 
     static native long enlist(
-            long transaction, String participant, String transactionalId, String versionClass);
+            long transaction,
+            String participant,
+            String transactionalId,
+            String versionClass,
+            long producerId,
+            int epoch);
 
     static native long commit(long transaction, boolean atDecision);
 
@@ -111,6 +116,8 @@ final class Native {
     static native void sent(long branch);
 
     static native void delivered(long branch);
+
+    static native void deliveredTo(long branch, String topic, int partition);
 
     static native void failed(long branch, String reason);
 

@@ -41,6 +41,17 @@ public final class OwnBranch {
     }
 
     /**
+     * Counts a record that was delivered to this partition, which the transaction at the broker has
+     * to have.
+     *
+     * @param topic the topic
+     * @param partition the partition
+     */
+    public void deliveredTo(String topic, int partition) {
+        handle.tell(this, it -> Native.deliveredTo(it, topic, partition));
+    }
+
+    /**
      * Counts a record that was not delivered, or perhaps not.
      *
      * @param reason why, for people

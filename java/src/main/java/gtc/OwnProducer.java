@@ -69,7 +69,7 @@ public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> 
     private Callback counting(Callback callback) {
         return (metadata, error) -> {
             if (error == null) {
-                branch.delivered();
+                branch.deliveredTo(metadata.topic(), metadata.partition());
             } else {
                 branch.failed(error);
             }

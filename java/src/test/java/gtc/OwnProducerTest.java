@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
@@ -42,10 +43,14 @@ class OwnProducerTest {
     }
 
     private KafkaProducer<String, String> producer() {
+        return producer(topic);
+    }
+
+    private KafkaProducer<String, String> producer(String transactionalId) {
         Map<String, Object> settings =
                 Map.of(
                         "bootstrap.servers", world.bootstrap("eu"),
-                        "transactional.id", topic,
+                        "transactional.id", transactionalId,
                         "max.request.size", 2 * TOO_LARGE_BYTES);
         StringSerializer text = new StringSerializer();
         KafkaProducer<String, String> producer = new KafkaProducer<>(settings, text, text);
@@ -223,6 +228,29 @@ class OwnProducerTest {
             assertEquals(List.of("send", "flush", "commitTransaction", "close " + Duration.ZERO), calls);
         }
         assertCommitted("value");
+    }
+
+    /** What it wrote would be no part of what is committed, and the other one's records would be. */
+    @Test
+    void underTheIdOfAnotherProducerItIsRefused() throws Exception {
+        String another = topic + "-another";
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer();
+                KafkaProducer<String, String> other = producer(another);
+                GlobalTransaction txn = coordinator.begin()) {
+            producer.beginTransaction();
+            GtcException.InvalidState error =
+                    assertThrows(
+                            GtcException.InvalidState.class,
+                            () -> txn.enlist("eu", producer, another));
+            assertTrue(error.problem().contains("another producer's"), error.getMessage());
+            other.beginTransaction();
+            txn.enlist("eu", other, another).send(record("other"));
+            txn.enlist("eu", producer, topic).send(record("own"));
+            txn.send("us", OutgoingRecord.to(topic).value("us"));
+            txn.commit();
+        }
+        assertEquals(Set.of("own", "other"), Set.copyOf(world.committed("eu", topic)));
     }
 
     @SuppressWarnings("unchecked")
