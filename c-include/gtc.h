@@ -1248,7 +1248,7 @@ enum gtc_status gtc_consumer_lag(const struct gtc_consumer *consumer, struct gtc
 
 /**
  * Whether everything that can be read now was handed out. Ask after `gtc_consumer_next` has found
- * nothing: records may be on their way to it. False for NULL.
+ * nothing: records may be on their way to it. False for NULL, and in a forked child.
  */
 bool gtc_consumer_is_caught_up(const struct gtc_consumer *consumer);
 

@@ -2,19 +2,28 @@
  * transaction, so that each order has exactly one sum, through any crash.
  *
  *     consume_transform_produce gtc.toml eu orders us sums
+ *
+ * An order is numbers with spaces between them, such as `3 4`.
  */
 #include "sample.h"
 
 #define SUM_SIZE 24
 
 /* The sum of the numbers of an order, as text. */
-static gtc_bytes total(gtc_bytes order, char sum[SUM_SIZE]) {
+static gtc_bytes total(const gtc_consumed_record *order, char sum[SUM_SIZE]) {
     char text[256];
-    snprintf(text, sizeof text, "%.*s", (int)order.length, order.data ? (const char *)order.data : "");
+    gtc_bytes value = order->value;
+    snprintf(text, sizeof text, "%.*s", (int)value.length, value.data ? (const char *)value.data : "");
     long amount = 0;
-    char *rest = NULL;
-    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        amount += strtol(word, NULL, 10);
+    char *rest = NULL, *end;
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        amount += strtol(word, &end, 10);
+        if (*end != '\0') {
+            fprintf(stderr, "%s partition %d offset %lld: numbers such as `3 4` are expected, and not %s\n",
+                    order->topic, (int)order->partition, (long long)order->offset, word);
+            exit(1);
+        }
+    }
     snprintf(sum, SUM_SIZE, "%ld", amount);
     return bytes(sum);
 }
@@ -26,7 +35,7 @@ static gtc_status book(gtc_transaction *transaction, const gtc_batch *batch, con
         char sum[SUM_SIZE];
         gtc_record record = gtc_record_to(topic);
         record.key = batch->records[i].key;
-        record.value = total(batch->records[i].value, sum);
+        record.value = total(&batch->records[i], sum);
         gtc_status status = gtc_transaction_send(transaction, target, &record);
         if (status != GTC_STATUS_OK)
             return status;
@@ -60,7 +69,7 @@ int main(int argc, char **argv) {
         gtc_status status = book(transaction, batch, target, sums);
         if (status == GTC_STATUS_OK)
             count += batch->records_length;
-        else if (status == GTC_STATUS_ABORTED)
+        else if (status == GTC_STATUS_ABORTED && gtc_error_retry() == GTC_RETRY_LATER)
             /* Nothing of it is visible: the consumer hands the records out again. */
             fprintf(stderr, "again: %s\n", gtc_error_text());
         else

@@ -45,8 +45,9 @@ int main(int argc, char **argv) {
         printf("%s was booked before, as %s\n", KEY, found.id);
     } else {
         gtc_status status;
-        /* Aborted: nothing is visible, and it can run again. In doubt it must not. */
-        while ((status = book(coordinator, argv)) == GTC_STATUS_ABORTED)
+        /* Aborted: nothing is visible, and it can run again, where that may help. In doubt it must not. */
+        while ((status = book(coordinator, argv)) == GTC_STATUS_ABORTED &&
+               gtc_error_retry() == GTC_RETRY_LATER)
             fprintf(stderr, "again: %s\n", gtc_error_text());
         check(status);
     }

@@ -121,6 +121,65 @@ static void an_abort_leaves_nothing(void) {
     free(topic);
 }
 
+/* It is refused, and so is the commit of what it was to be part of. */
+static void check_refused(gtc_coordinator *coordinator, const char *topic, gtc_record flawed) {
+    gtc_transaction *transaction = begin(coordinator);
+    put(transaction, "us", topic, "value");
+    CHECK(gtc_transaction_send(transaction, "eu", &flawed) == GTC_STATUS_CONFIG);
+    CHECK(gtc_transaction_commit(transaction) == GTC_STATUS_ABORTED);
+    CHECK(gtc_error_retry() == GTC_RETRY_NEVER);
+    gtc_transaction_free(transaction);
+}
+
+static void what_no_cluster_can_take_is_refused_at_once(void) {
+    char *topic = world_topic("");
+    gtc_coordinator *coordinator = world_open();
+    check_refused(coordinator, topic, world_record("", "value"));
+    gtc_record record = world_record(topic, "value");
+    record.partition = -9;
+    check_refused(coordinator, topic, record);
+    record = world_record(topic, "value");
+    record.timestamp_ms = -5;
+    check_refused(coordinator, topic, record);
+
+    gtc_transaction *transaction = begin(coordinator);
+    gtc_own_branch *branch;
+    CHECK(gtc_transaction_enlist(transaction, "eu", "", GTC_VERSION_CLASS_V1, &branch) ==
+          GTC_STATUS_CONFIG);
+    CONTAINS(gtc_error_problem(), "transactional.id");
+    CHECK(gtc_transaction_enlist_newest(transaction, "eu", "", &branch) == GTC_STATUS_CONFIG);
+    gtc_transaction_free(transaction);
+    CHECK(gtc_coordinator_settle(coordinator, "eu", "") == GTC_STATUS_CONFIG);
+    static const char key[1025] = {0};
+    gtc_transaction_options options = {.key = {key, sizeof key}};
+    CHECK(gtc_coordinator_begin(coordinator, &options, &transaction) == GTC_STATUS_CONFIG);
+    gtc_coordinator_free(coordinator);
+    COMMITTED("us", topic, "");
+    free(topic);
+}
+
+static void a_place_that_the_cluster_does_not_have_is_not_to_be_tried_again(void) {
+    char *topic = world_topic("");
+    gtc_coordinator *coordinator = world_open();
+    gtc_record records[2] = {world_record(topic, "value"), world_record("no-such", "value")};
+    records[0].partition = 99;
+    const char *remedies[2] = {"partition", "create"};
+    for (int i = 0; i < 2; i++) {
+        gtc_transaction *transaction = begin(coordinator);
+        put(transaction, "us", topic, "value");
+        if (gtc_transaction_send(transaction, "eu", &records[i]) == GTC_STATUS_OK)
+            CHECK(gtc_transaction_commit(transaction) == GTC_STATUS_ABORTED);
+        CHECK(gtc_error_retry() == GTC_RETRY_NEVER);
+        CONTAINS(gtc_error_problem(), records[i].topic);
+        CONTAINS(gtc_error_problem(), "`eu`");
+        CONTAINS(gtc_error_remedy(), remedies[i]);
+        gtc_transaction_free(transaction);
+    }
+    gtc_coordinator_free(coordinator);
+    COMMITTED("us", topic, "");
+    free(topic);
+}
+
 static gtc_consumer *make_consumer(gtc_coordinator *coordinator, const char *topic) {
     gtc_consumer_options options = {
         .group = topic, .topics = &topic, .topics_length = 1, .records_max = 2};
@@ -365,6 +424,9 @@ static void checks_and_status(void) {
 const test coordinator_tests[] = {
     {"what_is_committed_is_what_was_sent", what_is_committed_is_what_was_sent},
     {"an_abort_leaves_nothing", an_abort_leaves_nothing},
+    {"what_no_cluster_can_take_is_refused_at_once", what_no_cluster_can_take_is_refused_at_once},
+    {"a_place_that_the_cluster_does_not_have_is_not_to_be_tried_again",
+     a_place_that_the_cluster_does_not_have_is_not_to_be_tried_again},
     {"batches_travel_with_what_was_made_of_them", batches_travel_with_what_was_made_of_them},
     {"threads_share_a_coordinator", threads_share_a_coordinator},
     {"a_branch_without_a_word_is_a_no", a_branch_without_a_word_is_a_no},

@@ -8,7 +8,7 @@
 
 use std::process::ExitCode;
 
-use gtc::{Config, Coordinator, Error, ErrorKind, KnownOutcome, Record, TransactionOptions};
+use gtc::{Config, Coordinator, Error, ErrorKind, KnownOutcome, Record, Retry, TransactionOptions};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -53,8 +53,10 @@ async fn transfer(
                 println!("{key} is booked, as {}", committed.id);
                 return Ok(());
             }
-            // Nothing is visible: it can run again. In doubt it must not, and is returned.
-            Err(error) if error.kind() == ErrorKind::Aborted => eprintln!("again: {error}"),
+            // Nothing is visible, and another attempt may go better. In doubt it must not run again.
+            Err(error) if error.kind() == ErrorKind::Aborted && error.retry() == Retry::Later => {
+                eprintln!("again: {error}");
+            }
             Err(error) => return Err(error),
         }
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gtc::{
     Batch, BatchLimits, Config, ConsumedRecord, ConsumerEvent, ConsumerOptions, Coordinator, Error,
-    ErrorKind, Record, TransactionalConsumer,
+    ErrorKind, Record, Retry, TransactionalConsumer,
 };
 use tracing_subscriber::EnvFilter;
 
@@ -96,7 +96,9 @@ impl Job {
                     count += size;
                 }
                 // Nothing of it is visible, and the offsets stand where they stood: once more.
-                Err(error) if error.kind() == ErrorKind::Aborted => {
+                Err(error)
+                    if error.kind() == ErrorKind::Aborted && error.retry() == Retry::Later =>
+                {
                     eprintln!("{error}; the batch is read again");
                     self.consumer.rewind(batch).await?;
                 }

@@ -210,7 +210,7 @@ impl From<&Error> for AdminAnswer {
             participant: error.participant().map(str::to_owned),
             transaction: error.transaction().map(|id| id.to_string()),
             problem: error.problem().to_owned(),
-            remedy: error.remedy().map(str::to_owned),
+            remedy: Some(error.remedy().to_owned()),
         }
     }
 }

@@ -213,12 +213,7 @@ impl Probe {
     }
 
     fn open(&self) -> Result<ControlClient, Judgement> {
-        let refused = |error: Error| {
-            let remedy = error
-                .remedy()
-                .unwrap_or("correct the properties of the participant");
-            Judgement::fail(error.problem(), remedy)
-        };
+        let refused = |error: Error| Judgement::fail(error.problem(), error.remedy());
         let properties = self.participant.kafka_properties().map_err(refused)?;
         ControlClient::open(&properties)
             .map_err(|error| Judgement::fail(error.problem(), error.remedy()))
@@ -258,12 +253,7 @@ impl Probe {
     fn judge_timeout(&self, ceiling_ms: Option<i64>) -> Judgement {
         match self.participant.fitted("check", ceiling_ms) {
             Ok(fitted) => judge_timeout(i64::from(fitted.timeout_ms), ceiling_ms),
-            Err(error) => {
-                let remedy = error
-                    .remedy()
-                    .unwrap_or("correct the participant's settings");
-                Judgement::fail(error.problem(), remedy)
-            }
+            Err(error) => Judgement::fail(error.problem(), error.remedy()),
         }
     }
 

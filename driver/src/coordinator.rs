@@ -12,6 +12,7 @@ use gtc_core::{
 };
 
 use crate::admin;
+use crate::arguments;
 use crate::config::{Config, unknown_participant};
 use crate::consumer::ConsumerOptions;
 use crate::error::{Error, ErrorKind};
@@ -121,6 +122,8 @@ impl Coordinator {
     pub async fn settle(&self, participant: &str, transactional_id: &str) -> Result<(), Error> {
         const OPERATION: &str = "settle";
         let (id, _) = self.shared.participant(OPERATION, participant)?;
+        arguments::transactional_id(transactional_id)
+            .map_err(|flaw| flaw.error(OPERATION).with_participant(participant))?;
         let settled = self
             .shared
             .engine
@@ -292,6 +295,8 @@ impl Shared {
     ) -> Result<(), Error> {
         const OPERATION: &str = "resolve foreign branch";
         let (participant, _) = self.participant(OPERATION, name)?;
+        arguments::transactional_id(transactional_id)
+            .map_err(|flaw| flaw.error(OPERATION).with_participant(name))?;
         let branch = (participant, Arc::from(transactional_id));
         let resolved = self
             .engine

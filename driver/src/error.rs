@@ -37,7 +37,7 @@ impl fmt::Display for Retry {
 
 /// Makes the enum and its table of one list, so that they cannot drift apart.
 macro_rules! kinds {
-    ($($variant:ident = $code:literal, $name:literal, $retry:ident, $doc:literal;)*) => {
+    ($($variant:ident = $code:literal, $name:literal, $retry:ident, $doc:literal, $remedy:literal;)*) => {
         /// What kind of thing went wrong.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -67,35 +67,53 @@ macro_rules! kinds {
             pub const fn retry(self) -> Retry {
                 match self { $(Self::$variant => Retry::$retry,)* }
             }
+
+            /// What to do about an error of this kind, unless it knows better.
+            #[must_use]
+            pub const fn remedy(self) -> &'static str {
+                match self { $(Self::$variant => $remedy,)* }
+            }
         }
     };
 }
 
 kinds! {
     Aborted = 1, "aborted", Later,
-        "The transaction aborted on every participant; nothing of it is visible.";
+        "The transaction aborted on every participant; nothing of it is visible.",
+        "run the transaction again";
     Closed = 2, "closed", Never,
-        "The coordinator is closing or closed.";
+        "The coordinator is closing or closed.",
+        "open the coordinator again";
     Config = 3, "config", Never,
-        "The configuration, or a value in the call, cannot work.";
+        "The configuration, or a value in the call, cannot work.",
+        "correct the configuration, or the value in the call";
     Fenced = 4, "fenced", Never,
-        "Another owner took over a name or the log; this coordinator stopped using it.";
+        "Another owner took over a name or the log; this coordinator stopped using it.",
+        "find out who else uses this name, and leave the work to one of the two";
     Heuristic = 5, "heuristic", AfterResolve,
-        "A branch ended otherwise than decided: the participants disagree.";
+        "A branch ended otherwise than decided: the participants disagree.",
+        "repair the data by hand, then forget the transaction";
     InDoubt = 6, "in-doubt", AfterResolve,
-        "The transaction may have committed; the log or the clusters will tell.";
+        "The transaction may have committed; the log or the clusters will tell.",
+        "ask for the outcome of the transaction before running it again";
     Internal = 7, "internal", Never,
-        "A defect of gtc.";
+        "A defect of gtc.",
+        "report this as a defect of gtc";
     InvalidState = 8, "invalid-state", Never,
-        "The call does not fit the state of the transaction.";
+        "The call does not fit the state of the transaction.",
+        "this is a mistake in the order of calls: correct it";
     Log = 9, "log", Never,
-        "The decision log cannot be opened, read or written.";
+        "The decision log cannot be opened, read or written.",
+        "look at the directory of the log and its disk, then open the coordinator again";
     Timeout = 10, "timeout", Later,
-        "Something did not happen in the time allowed for it.";
+        "Something did not happen in the time allowed for it.",
+        "try again later, or allow more time";
     Unavailable = 11, "unavailable", Later,
-        "A participant or the coordinator cannot be reached or take work now.";
+        "A participant or the coordinator cannot be reached or take work now.",
+        "try again later";
     Unsupported = 12, "unsupported", Never,
-        "What was asked for is not supported.";
+        "What was asked for is not supported.",
+        "do it in a way that the documentation names";
 }
 
 impl fmt::Display for ErrorKind {
@@ -206,8 +224,9 @@ impl Error {
 
     /// What to do about it.
     #[must_use]
-    pub fn remedy(&self) -> Option<&str> {
-        self.0.remedy.as_deref()
+    pub fn remedy(&self) -> &str {
+        let own = self.0.remedy.as_deref();
+        own.unwrap_or_else(|| self.0.kind.remedy())
     }
 }
 
@@ -221,11 +240,7 @@ impl fmt::Display for Error {
         if let Some(name) = &inner.participant {
             write!(f, " on participant `{name}`")?;
         }
-        write!(f, ": {}", inner.problem)?;
-        match &inner.remedy {
-            Some(remedy) => write!(f, "; remedy: {remedy}"),
-            None => Ok(()),
-        }
+        write!(f, ": {}; remedy: {}", inner.problem, self.remedy())
     }
 }
 
@@ -276,6 +291,17 @@ mod tests {
             .map(|(kind, ..)| kind.code())
             .collect();
         assert_eq!(codes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    }
+
+    #[test]
+    fn every_error_has_a_remedy_and_its_own_goes_first() {
+        for (kind, name, ..) in ErrorKind::TABLE {
+            let error = Error::new(*kind, "send", "it failed");
+            assert!(!error.remedy().is_empty(), "{name}");
+            let told = format!("{name}: send: it failed; remedy: {}", kind.remedy());
+            assert_eq!(error.to_string(), told);
+            assert_eq!(error.with_remedy("pray").remedy(), "pray");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@
 
 pub mod admin;
 mod adoption;
+mod arguments;
 pub mod check;
 mod close;
 pub mod config;

@@ -14,6 +14,7 @@ use gtc_core::{
     ProducerIdentity, SlotCondition, SlotFailure, SlotId, TransactionId,
 };
 
+use crate::arguments::Flaw;
 use crate::error::Error;
 use crate::kafka::consumer::GroupOffsets;
 use crate::kafka::record::OutgoingRecord;
@@ -28,7 +29,7 @@ pub(crate) type OpenedSlot = (ProducerIdentity, SlotCondition);
 pub(crate) struct Prepared {
     pub(crate) report: PrepareReport,
     /// What was refused in a way that another attempt would meet again.
-    pub(crate) never_accepted: Option<String>,
+    pub(crate) never_accepted: Option<Flaw>,
 }
 
 impl From<PrepareReport> for Prepared {

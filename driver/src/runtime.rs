@@ -22,6 +22,7 @@ use gtc_core::{
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
+use crate::arguments::Flaw;
 use crate::config::Limits;
 use crate::log::DecisionLog;
 use crate::own::OwnProducer;
@@ -312,9 +313,9 @@ impl Engine {
     }
 
     /// Before the vote reaches the core, so that the caller knows it with the outcome.
-    fn note_never_accepted(&self, transaction: TransactionId, why: String) {
+    fn note_never_accepted(&self, transaction: TransactionId, flaw: Flaw) {
         self.lock().update(transaction, |progress| {
-            progress.never_accepted.get_or_insert(why);
+            progress.never_accepted.get_or_insert(flaw);
         });
     }
 
@@ -406,15 +407,18 @@ impl Engine {
                 participant,
                 transactional_id,
                 reuse,
-            } => state.update(transaction, |progress| {
-                progress.release((participant, Some(transactional_id)), reuse);
-            }),
+            } => {
+                state.update(transaction, |progress| {
+                    progress.release((participant, Some(transactional_id)), reuse);
+                });
+                state.forget_told(transaction);
+            }
             Event::Ended {
                 transaction,
                 outcome,
             } => {
                 state.update(transaction, |progress| progress.outcome = Some(outcome));
-                state.sessions.remove(&transaction);
+                state.forget_told(transaction);
                 self.own.end(transaction);
             }
             _ => {}
@@ -426,6 +430,14 @@ impl State {
     fn update(&self, transaction: TransactionId, change: impl FnOnce(&mut Progress)) {
         if let Some(session) = self.sessions.get(&transaction) {
             session.send_modify(change);
+        }
+    }
+
+    /// Forgets a session that nothing more can be told of.
+    fn forget_told(&mut self, transaction: TransactionId) {
+        let session = self.sessions.get(&transaction);
+        if session.is_some_and(|session| session.borrow().is_told()) {
+            self.sessions.remove(&transaction);
         }
     }
 

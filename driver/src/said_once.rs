@@ -196,17 +196,21 @@ fn errors_of_the_control_plane() {
 #[test]
 fn errors_of_the_data_plane() {
     use DataErrorKind::{
-        Closed, Config, Fenced, ForeignGroup, GroupMoved, InvalidState, NeverAccepted, Refused,
-        Timeout, Unavailable,
+        Closed, Config, Denied, Fenced, ForeignGroup, GroupMoved, InvalidState, Misplaced,
+        NeverAccepted, NoSuchPartition, NoSuchTopic, Refused, Timeout, Unavailable,
     };
     for kind in [
         Closed,
         Config,
+        Denied,
         Fenced,
         ForeignGroup,
         GroupMoved,
         InvalidState,
+        Misplaced,
         NeverAccepted,
+        NoSuchPartition,
+        NoSuchTopic,
         Refused,
         Timeout,
         Unavailable,

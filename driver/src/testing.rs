@@ -11,6 +11,7 @@ use gtc_core::{
     TransactionDescription, TransactionId, WriteReport,
 };
 
+use crate::arguments::Flaw;
 use crate::config::{Config, ParticipantConfig};
 use crate::coordinator::Coordinator;
 use crate::error::{Error, ErrorKind};
@@ -36,7 +37,7 @@ pub(crate) struct State {
     /// Deliveries fail from now on.
     pub(crate) deliveries_fail: bool,
     /// What it refuses for good, of all that was written.
-    pub(crate) never_accepted: Option<String>,
+    pub(crate) never_accepted: Option<Flaw>,
     /// Why nobody reaches it, if nobody does.
     pub(crate) unreachable: Option<String>,
     /// The action whose task panics from now on.
@@ -350,6 +351,8 @@ pub(crate) struct World {
     pub(crate) us: Arc<Cluster>,
     /// Bytes of records after which a checkpoint is written.
     pub(crate) checkpoint_bytes: u64,
+    /// How long after its decision a caller waits.
+    pub(crate) report_timeout_ms: u64,
 }
 
 impl World {
@@ -359,6 +362,7 @@ impl World {
             eu: Cluster::new(),
             us: Cluster::new(),
             checkpoint_bytes: crate::Limits::default().checkpoint_bytes,
+            report_timeout_ms: crate::Limits::default().report_timeout_ms,
         }
     }
 
@@ -378,6 +382,7 @@ impl World {
         config.limits.close_timeout_ms = 2_000;
         config.limits.watch_interval_ms = 10;
         config.limits.checkpoint_bytes = self.checkpoint_bytes;
+        config.limits.report_timeout_ms = self.report_timeout_ms;
         let members = [("eu", &self.eu), ("us", &self.us)];
         let members = members.map(|(name, cluster)| Member {
             config: change(ParticipantConfig::kafka(name)),

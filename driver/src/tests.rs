@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gtc_core::{Decision, KnownOutcome, Reuse, VersionClass};
 
+use crate::arguments::Flaw;
 use crate::error::{ErrorKind, Retry};
 use crate::own::OwnProducer;
 use crate::testing::{World, record};
@@ -72,7 +73,10 @@ async fn what_a_cluster_refuses_for_good_is_not_to_be_tried_again() -> Result {
     let coordinator = world.open().await?;
     for lasting in [true, false] {
         world.us.state().deliveries_fail = true;
-        world.us.state().never_accepted = lasting.then(|| "MessageSizeTooLarge".to_owned());
+        world.us.state().never_accepted = lasting.then(|| Flaw {
+            problem: "MessageSizeTooLarge".to_owned(),
+            remedy: "write less",
+        });
         let transaction = coordinator.begin()?;
         transaction.send("us", record("a")).await?;
         let error = transaction
@@ -83,6 +87,63 @@ async fn what_a_cluster_refuses_for_good_is_not_to_be_tried_again() -> Result {
         let expected = if lasting { Retry::Never } else { Retry::Later };
         assert_eq!(error.retry(), expected, "{error}");
     }
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn a_record_that_no_cluster_can_take_is_refused_at_once_and_nothing_commits_without_it()
+-> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    for (topic, partition) in [("", None), ("a\0b", None), ("orders", Some(-9))] {
+        let transaction = coordinator.begin()?;
+        transaction.send("us", record("a")).await?;
+        let mut flawed = record("b");
+        (flawed.topic, flawed.partition) = (topic.into(), partition);
+        let refused = transaction.send("us", flawed).await.expect_err("refused");
+        assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+        assert_eq!(refused.participant(), Some("us"));
+        let id = transaction.id();
+        let error = transaction.commit().await.expect_err("a record is missing");
+        let told = (error.kind(), error.retry(), error.transaction());
+        assert_eq!(
+            told,
+            (ErrorKind::Aborted, Retry::Never, Some(id)),
+            "{error}"
+        );
+        assert_eq!(error.problem(), refused.problem());
+    }
+    assert!(world.us.state().committed.is_empty());
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn a_name_that_no_cluster_can_keep_is_refused_at_once() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let transaction = coordinator.begin()?;
+    for name in ["", "a\0b"] {
+        let refused = [
+            transaction
+                .enlist("us", name, VersionClass::V1)
+                .await
+                .map(drop),
+            transaction.enlist_newest("us", name).await.map(drop),
+            coordinator.settle("us", name).await,
+            coordinator
+                .resolve_foreign("us", name, Decision::Abort)
+                .await,
+        ];
+        for error in refused.into_iter().map(|told| told.expect_err("refused")) {
+            assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+            assert!(error.problem().contains("transactional.id"), "{error}");
+            assert_eq!(error.participant(), Some("us"));
+        }
+    }
+    transaction.abort("refused").await?;
+    let key = TransactionOptions::new().key(vec![0; 1025]);
+    let error = coordinator.begin_with(key).expect_err("it is too long");
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     coordinator.close().await
 }
 
@@ -234,7 +295,7 @@ async fn an_unknown_participant_is_named_with_the_nearest() -> Result {
         .expect_err("unknown");
     assert_eq!(error.kind(), ErrorKind::Config);
     assert_eq!(error.participant(), Some("eux"));
-    assert_eq!(error.remedy(), Some("did you mean `eu`?"));
+    assert_eq!(error.remedy(), "did you mean `eu`?");
     Ok(())
 }
 
@@ -334,6 +395,29 @@ async fn an_own_producer_votes_by_its_deliveries_and_silence_is_a_no() -> Result
         }
     }
     coordinator.settle("eu", "mine").await?;
+    coordinator.close().await
+}
+
+#[tokio::test]
+async fn an_own_producer_hears_of_its_end_after_its_caller_was_told_in_doubt() -> Result {
+    let mut world = World::new();
+    world.report_timeout_ms = 100;
+    let coordinator = world.open().await?;
+    world.eu.state().initialise("mine", 60_000);
+    let transaction = coordinator.begin()?;
+    let own = transaction.enlist("eu", "mine", VersionClass::V1).await?;
+    world.eu.write_as("mine", b"own");
+    own.state_delivered();
+    world.eu.state().silent = true;
+    let error = transaction.commit().await.expect_err("nobody answers");
+    assert_eq!(error.kind(), ErrorKind::InDoubt, "{error}");
+    let error = own.finished().await.expect_err("it is not ended");
+    assert_eq!(error.kind(), ErrorKind::InDoubt, "{error}");
+
+    world.eu.state().silent = false;
+    coordinator.settle("eu", "mine").await?;
+    own.finished().await?;
+    assert_eq!(world.eu.state().committed, [b"own"]);
     coordinator.close().await
 }
 

@@ -1,6 +1,6 @@
 //! One global transaction, as its application holds it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gtc_core::{
@@ -8,6 +8,7 @@ use gtc_core::{
 };
 use tokio::sync::watch;
 
+use crate::arguments::{self, Flaw};
 use crate::coordinator::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::kafka::consumer::{GroupOffsets, TransactionalConsumer};
@@ -67,6 +68,8 @@ pub struct Transaction {
     progress: watch::Receiver<Progress>,
     /// Its end was asked for: dropping it changes nothing any more.
     asked: bool,
+    /// A record that no cluster would take was to be part of it: it must not commit without.
+    flawed: OnceLock<Flaw>,
 }
 
 impl Transaction {
@@ -79,6 +82,7 @@ impl Transaction {
             id,
             progress,
             asked: false,
+            flawed: OnceLock::new(),
         }
     }
 
@@ -103,10 +107,13 @@ impl Transaction {
     /// producer's queue is full; does not wait for the delivery.
     ///
     /// # Errors
-    /// As [`lease`](Transaction::lease), or the producer's refusal, after which the transaction
-    /// can only abort.
+    /// As [`lease`](Transaction::lease); config for a record that no cluster can take, or that the
+    /// cluster has no place for, or the producer's refusal: then the transaction can only abort.
     pub async fn send(&self, participant: &str, record: OutgoingRecord) -> Result<(), Error> {
         let (id, driver) = self.shared.participant("send", participant)?;
+        if let Err(flaw) = arguments::record(&record) {
+            return Err(self.refuse("send", participant, flaw));
+        }
         let slot = self.slot("send", id).await?;
         let sent = driver.send(slot, self.id, record).await;
         sent.map_err(|error| self.failed("send", participant, error))
@@ -197,8 +204,11 @@ impl Transaction {
         producer: OwnProducer,
     ) -> Result<OwnBranch, Error> {
         const OPERATION: &str = "enlist";
-        let (participant, _) = self.shared.participant(OPERATION, participant)?;
+        let name = participant;
+        let (participant, _) = self.shared.participant(OPERATION, name)?;
         let own = producer.transactional_id.clone();
+        arguments::transactional_id(&own)
+            .map_err(|flaw| self.named(flaw.error(OPERATION), name))?;
         let deliveries = self
             .shared
             .engine()
@@ -231,6 +241,9 @@ impl Transaction {
     /// # Errors
     /// As [`commit`](Transaction::commit).
     pub async fn commit_with(mut self, report: CommitReturn) -> Result<Committed, Error> {
+        if let Some(flaw) = self.flawed.get().cloned() {
+            return self.abort_flawed(flaw).await;
+        }
         self.asked = true;
         if let Err(refusal) = self.shared.engine().commit(self.id, report) {
             match self.ended() {
@@ -254,11 +267,18 @@ impl Transaction {
         let result = outcome.map_or(Ok(()), |outcome| verdict::committed(self.id, &outcome));
         match result {
             Ok(()) => Ok(self.committed()),
-            Err(error) if self.progress.borrow().never_accepted.is_some() => {
-                Err(verdict::never_accepted(error))
-            }
-            Err(error) => Err(error),
+            Err(error) => match &self.progress.borrow().never_accepted {
+                Some(flaw) => Err(verdict::never_accepted(error, flaw.remedy)),
+                None => Err(error),
+            },
         }
+    }
+
+    async fn abort_flawed(self, flaw: Flaw) -> Result<Committed, Error> {
+        let id = self.id;
+        self.abort(&flaw.problem).await?;
+        let error = Error::new(ErrorKind::Aborted, "commit", flaw.problem).with_transaction(id);
+        Err(verdict::never_accepted(error, flaw.remedy))
     }
 
     /// Aborts on every participant, and waits until all have done so.
@@ -289,6 +309,14 @@ impl Transaction {
                     .with_remedy("open the coordinator again: it aborts what is undecided"))
             }
         }
+    }
+
+    /// The error of a record that no cluster can take; the transaction can only abort now.
+    pub(crate) fn refuse(&self, operation: &'static str, participant: &str, flaw: Flaw) -> Error {
+        let error = self.named(flaw.error(operation), participant);
+        // The first one is what the commit tells.
+        let _ = self.flawed.set(flaw);
+        error
     }
 
     fn committed(&self) -> Committed {

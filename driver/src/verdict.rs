@@ -5,7 +5,6 @@ use gtc_core::{
 };
 
 use crate::error::{Error, ErrorKind, Retry};
-use crate::kafka::error::NEVER_ACCEPTED_REMEDY;
 use crate::views::decision_name;
 
 /// The error of a refused request.
@@ -44,17 +43,23 @@ pub(crate) fn refused(operation: &'static str, refusal: Refusal) -> Error {
 }
 
 fn limit(operation: &'static str, name: &'static str, value: u64) -> Error {
-    let retry = match name {
-        "key_bytes_max" | "branches_max" => Retry::Never,
-        _ => Retry::Later,
+    let (kind, problem) = match name {
+        // Time does not change them.
+        "key_bytes_max" => (
+            ErrorKind::Config,
+            format!("the key is longer than {name} = {value} bytes"),
+        ),
+        "branches_max" => (
+            ErrorKind::Config,
+            format!("the transaction has {name} = {value} branches already"),
+        ),
+        _ => (
+            ErrorKind::Unavailable,
+            format!("the limit {name} = {value} is reached"),
+        ),
     };
-    Error::new(
-        ErrorKind::Unavailable,
-        operation,
-        format!("the limit {name} = {value} is reached"),
-    )
-    .with_retry(retry)
-    .with_remedy(format!("stay below it, or raise {name}"))
+    let remedy = format!("stay below it, or raise {name}");
+    Error::new(kind, operation, problem).with_remedy(remedy)
 }
 
 /// The error of a coordinator that stopped for good.
@@ -104,11 +109,9 @@ pub(crate) fn committed(id: TransactionId, outcome: &Outcome) -> Result<(), Erro
 }
 
 /// An abort that every other attempt would end in.
-pub(crate) fn never_accepted(error: Error) -> Error {
+pub(crate) fn never_accepted(error: Error, remedy: &'static str) -> Error {
     match error.kind() {
-        ErrorKind::Aborted => error
-            .with_retry(Retry::Never)
-            .with_remedy(NEVER_ACCEPTED_REMEDY),
+        ErrorKind::Aborted => error.with_retry(Retry::Never).with_remedy(remedy),
         _ => error,
     }
 }
@@ -238,8 +241,11 @@ mod tests {
 
     #[test]
     fn limits_that_time_does_not_change_are_not_retried() {
-        let error = refused("begin", Refusal::Limit("key_bytes_max", 1024));
-        assert_eq!(error.retry(), Retry::Never);
+        for lasting in ["key_bytes_max", "branches_max"] {
+            let error = refused("begin", Refusal::Limit(lasting, 1024));
+            let told = (error.kind(), error.retry());
+            assert_eq!(told, (ErrorKind::Config, Retry::Never), "{error}");
+        }
         let error = refused("begin", Refusal::Limit("transactions_max", 10));
         assert_eq!(error.retry(), Retry::Later);
     }

@@ -5,6 +5,7 @@ import gtc.Coordinator;
 import gtc.GlobalTransaction;
 import gtc.GtcException;
 import gtc.OutgoingRecord;
+import gtc.Retry;
 import gtc.TransactionalConsumer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -16,6 +17,8 @@ import java.util.Arrays;
  * transaction, so that each order has exactly one sum, through any crash.
  *
  * <pre>java -cp JARS ConsumeTransformProduce.java gtc.toml eu orders us sums</pre>
+ *
+ * An order is numbers with spaces between them, such as {@code 3 4}.
  */
 public class ConsumeTransformProduce {
     public static void main(String[] arguments) {
@@ -43,6 +46,9 @@ public class ConsumeTransformProduce {
                     txn.commit();
                     count += batch.size();
                 } catch (GtcException.Aborted error) {
+                    if (error.retry() != Retry.LATER) {
+                        throw error;
+                    }
                     // Nothing of it is visible: the consumer hands the records out again.
                     System.err.println("again: " + error.getMessage());
                 }
@@ -52,7 +58,15 @@ public class ConsumeTransformProduce {
     }
 
     private static String sum(ConsumedRecord order) {
-        String[] amounts = new String(order.value(), StandardCharsets.UTF_8).split(" ");
-        return String.valueOf(Arrays.stream(amounts).mapToInt(Integer::parseInt).sum());
+        byte[] value = order.value() == null ? new byte[0] : order.value();
+        String text = new String(value, StandardCharsets.UTF_8);
+        try {
+            String[] amounts = text.isEmpty() ? new String[0] : text.split(" ");
+            return String.valueOf(Arrays.stream(amounts).mapToInt(Integer::parseInt).sum());
+        } catch (NumberFormatException none) {
+            String place = order.topic() + " partition " + order.partition() + " offset " + order.offset();
+            throw new IllegalArgumentException(
+                    place + ": numbers such as `3 4` are expected, and not " + text, none);
+        }
     }
 }

@@ -4,6 +4,7 @@ import gtc.GtcException;
 import gtc.KeyedOutcome;
 import gtc.OutgoingRecord;
 import gtc.Outcome;
+import gtc.Retry;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -39,6 +40,9 @@ public class CrashAndRecover {
                     System.out.println(KEY + " is booked, as " + txn.commit());
                     return;
                 } catch (GtcException.Aborted error) {
+                    if (error.retry() != Retry.LATER) {
+                        throw error;
+                    }
                     // Nothing is visible: it can run again. In doubt it must not.
                     System.err.println("again: " + error.getMessage());
                 }

@@ -2,6 +2,8 @@
 // transaction, so that each order has exactly one sum, through any crash.
 //
 //     node consume-transform-produce.mjs gtc.toml eu orders us sums
+//
+// An order is numbers with spaces between them, such as `3 4`.
 
 import { AbortedError, Coordinator } from 'gtc';
 
@@ -21,14 +23,14 @@ async function main(config, source, orders, target, sums) {
       if (!batch) continue;
       try {
         await coordinator.transact(async (txn) => {
-          for (const { key, value } of batch) {
-            await txn.send(target, { topic: sums, key, value: total(value) });
+          for (const order of batch) {
+            await txn.send(target, { topic: sums, key: order.key, value: total(order) });
           }
           await txn.sendOffsets(consumer);
         });
         count += batch.length;
       } catch (error) {
-        if (!(error instanceof AbortedError)) throw error;
+        if (!(error instanceof AbortedError) || error.retry !== 'later') throw error;
         // Nothing of it is visible: the consumer hands the records out again.
         console.error(`again: ${error.message}`);
       }
@@ -39,9 +41,11 @@ async function main(config, source, orders, target, sums) {
   console.log(`${count} orders summed`);
 }
 
-function total(order) {
-  const numbers = String(order ?? '').split(' ');
-  return String(numbers.reduce((sum, number) => sum + Number(number), 0));
+function total({ topic, partition, offset, value }) {
+  const numbers = String(value ?? '').split(' ').map(Number);
+  const sum = numbers.reduce((sum, number) => sum + number, 0);
+  if (Number.isInteger(sum)) return String(sum);
+  throw new Error(`${topic} partition ${partition} offset ${offset}: numbers such as \`3 4\` are expected, and not ${value}`);
 }
 
 await main(...process.argv.slice(2));

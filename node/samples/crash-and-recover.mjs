@@ -40,8 +40,8 @@ async function book(coordinator, first, second, topic) {
         { key: KEY },
       );
     } catch (error) {
-      if (!(error instanceof AbortedError)) throw error;
-      // Nothing is visible: it can run again. In doubt it must not.
+      // Nothing is visible: it can run again, where that may help. In doubt it must not.
+      if (!(error instanceof AbortedError) || error.retry !== 'later') throw error;
       console.error(`again: ${error.message}`);
     }
   }

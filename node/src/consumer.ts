@@ -1,6 +1,7 @@
-import { settled, type Abortable } from './answer';
+import { now, settled, type Abortable } from './answer';
+import { assertMade, text } from './argument';
 import { ClosedError } from './kinds';
-import type { Batch as NativeBatch, Consumer as NativeConsumer } from './native';
+import { native, type Batch as NativeBatch, type Consumer as NativeConsumer } from './native';
 import { records } from './record';
 import { milliseconds } from './time';
 import type { ConsumedRecord, Lag, Notice, Position } from './types';
@@ -47,6 +48,7 @@ export class Consumer {
   readonly #native: NativeConsumer;
 
   private constructor(consumer: NativeConsumer) {
+    assertMade(consumer, native.Consumer, 'Coordinator.consumer()');
     this.#native = consumer;
   }
 
@@ -91,7 +93,7 @@ export class Consumer {
 
   /** Tells how far each assigned partition is behind, as of the last statistics. */
   lag(): Lag[] {
-    return this.#native.lag();
+    return now(this.#native.lag());
   }
 
   /**
@@ -100,7 +102,7 @@ export class Consumer {
    * Ask after `next` has found nothing: records may be on their way to it.
    */
   isCaughtUp(): boolean {
-    return this.#native.isCaughtUp();
+    return now(this.#native.isCaughtUp());
   }
 
   /**
@@ -108,14 +110,14 @@ export class Consumer {
    * requests refused.
    */
   notices(): Notice[] {
-    return this.#native.notices();
+    return now(this.#native.notices());
   }
 
   /** Goes on at an offset with a partition whose position the cluster no longer has. */
   async resumeAt(topic: string, partition: number, offset: bigint): Promise<void> {
     if (BigInt.asIntN(64, offset) !== offset) throw new RangeError(`offset: 64 bits are wanted, and not ${offset}`);
     whole('partition', partition, [0, PARTITION_MAX]);
-    await settled(() => this.#native.resumeAt(topic, partition, offset));
+    await settled(() => this.#native.resumeAt(text('topic', topic), partition, offset));
   }
 
   /** Leaves the group and ends the consumer. Closing twice does no harm. */
@@ -140,6 +142,7 @@ export class Batch {
   #records: readonly ConsumedRecord[] | undefined;
 
   private constructor(batch: NativeBatch) {
+    assertMade(batch, native.Batch, 'Consumer.next()');
     this.#native = batch;
   }
 

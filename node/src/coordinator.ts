@@ -1,4 +1,5 @@
 import { now, settled, type Abortable } from './answer';
+import { assertMade, notWanted, optionalText, text, texts, transactionId } from './argument';
 import { makeConsumer, type Consumer, type ConsumerOptions } from './consumer';
 import { native, type Coordinator as NativeCoordinator } from './native';
 import { payload } from './record';
@@ -30,11 +31,12 @@ export interface CheckOptions extends Abortable {
  */
 export async function check(config: ConfigSource, options: CheckOptions = {}): Promise<Finding[]> {
   const { participants = [], group, signal } = options;
-  return settled(() => native.check(...source(config), [...participants], group), signal);
+  return settled(() => native.check(...source(config), texts('participants', participants), optionalText('group', group)), signal);
 }
 
 /** A transaction id as people write it, such as `3-17`. */
 export function formatId(id: bigint): string {
+  if (typeof id !== 'bigint') throw notWanted('id', 'a bigint', id);
   return now(native.formatId(id));
 }
 
@@ -43,8 +45,8 @@ export function formatId(id: bigint): string {
  *
  * @throws ConfigError where it has another form.
  */
-export function parseId(text: string): bigint {
-  return now(native.parseId(text));
+export function parseId(written: string): bigint {
+  return now(native.parseId(text('id', written)));
 }
 
 /** Commits global transactions over its participants. With `await using` it closes itself at the end of its scope. */
@@ -52,6 +54,7 @@ export class Coordinator {
   readonly #native: NativeCoordinator;
 
   private constructor(coordinator: NativeCoordinator) {
+    assertMade(coordinator, native.Coordinator, 'Coordinator.open()');
     this.#native = coordinator;
   }
 
@@ -110,11 +113,19 @@ export class Coordinator {
   async consumer(participant: string, options: ConsumerOptions): Promise<Consumer> {
     const { group, topics, reset = 'earliest', instance, recordsMax, bytesMax, signal } = options;
     const lingerMs = milliseconds('lingerMs', options.lingerMs);
-    const names = typeof topics === 'string' ? [topics] : [...topics];
+    const names = texts('topics', typeof topics === 'string' ? [topics] : topics);
     whole('recordsMax', recordsMax, [1, COUNT_MAX]);
     whole('bytesMax', bytesMax, [1, COUNT_MAX]);
-    const settings = { group, topics: names, reset, instance, recordsMax, bytesMax, lingerMs };
-    return makeConsumer(await settled(() => this.#native.consumer(participant, settings), signal));
+    const settings = {
+      group: text('group', group),
+      topics: names,
+      reset: text('reset', reset),
+      instance: optionalText('instance', instance),
+      recordsMax,
+      bytesMax,
+      lingerMs,
+    };
+    return makeConsumer(await settled(() => this.#native.consumer(text('participant', participant), settings), signal));
   }
 
   /**
@@ -122,7 +133,7 @@ export class Coordinator {
    * calls it before it initialises the producer again, which would abort a promised branch.
    */
   async settle(participant: string, transactionalId: string, options: Abortable = {}): Promise<void> {
-    await settled(() => this.#native.settle(participant, transactionalId), options.signal);
+    await settled(() => this.#native.settle(text('participant', participant), text('transactionalId', transactionalId)), options.signal);
   }
 
   /**
@@ -130,12 +141,14 @@ export class Coordinator {
    * Unknown is not aborted: a transaction that committed in one phase leaves no record.
    */
   outcome(id: TransactionId): OutcomeName {
-    return now(this.#native.outcome(id)) as OutcomeName;
+    return now(this.#native.outcome(transactionId(id))) as OutcomeName;
   }
 
   /** Finds the newest transaction with this key of the application's, and tells how it ended. */
   outcomeByKey(key: Uint8Array | string): Outcome | null {
-    return now(this.#native.outcomeByKey(payload('key', key) ?? ''));
+    const wanted = payload('key', key);
+    if (wanted === null) throw notWanted('key', 'a Uint8Array or a string', key);
+    return now(this.#native.outcomeByKey(wanted));
   }
 
   /** Lists the transactions that are not ended, or ended otherwise than decided. */
@@ -150,7 +163,7 @@ export class Coordinator {
 
   /** Describes one transaction with its branches, also an ended one within the retention. */
   describe(id: TransactionId): TransactionInfo | null {
-    return now(this.#native.describe(id));
+    return now(this.#native.describe(transactionId(id)));
   }
 
   /**
@@ -166,7 +179,7 @@ export class Coordinator {
    * Abort: the open branches are given up, as a heuristic outcome.
    */
   resolve(id: TransactionId, decision: 'commit' | 'abort'): void {
-    now(this.#native.resolve(id, decision));
+    now(this.#native.resolve(transactionId(id), text('decision', decision)));
   }
 
   /** Ends an open branch of another log. */
@@ -176,13 +189,14 @@ export class Coordinator {
     decision: 'commit' | 'abort',
     options: Abortable = {},
   ): Promise<void> {
-    const resolve = () => this.#native.resolveForeign(participant, transactionalId, decision);
+    const branch = [text('participant', participant), text('transactionalId', transactionalId)] as const;
+    const resolve = () => this.#native.resolveForeign(...branch, text('decision', decision));
     await settled(resolve, options.signal);
   }
 
   /** Stops listing a mixed outcome, once an operator has dealt with it. */
   forget(id: TransactionId): void {
-    now(this.#native.forget(id));
+    now(this.#native.forget(transactionId(id)));
   }
 
   /** Waits until everything that the log left open is ended. */
@@ -192,7 +206,7 @@ export class Coordinator {
 
   /** Waits until a participant takes branches. */
   async verified(participant: string, options: Abortable = {}): Promise<void> {
-    await settled(() => this.#native.verified(participant), options.signal);
+    await settled(() => this.#native.verified(text('participant', participant)), options.signal);
   }
 
   /**
@@ -201,7 +215,7 @@ export class Coordinator {
    */
   async check(options: CheckOptions = {}): Promise<Finding[]> {
     const { participants = [], group, signal } = options;
-    return settled(() => this.#native.check([...participants], group), signal);
+    return settled(() => this.#native.check(texts('participants', participants), optionalText('group', group)), signal);
   }
 
   /** Tells how the coordinator and its participants stand. */

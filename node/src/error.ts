@@ -8,7 +8,7 @@ export interface ErrorDetails {
   readonly participant: string | null;
   readonly transaction: bigint | null;
   readonly problem: string;
-  readonly remedy: string | null;
+  readonly remedy: string;
 }
 
 /** An error of gtc: decide by its class or `code`, and by `retry`; the text is for people and no API. */
@@ -30,7 +30,7 @@ export abstract class GtcError extends Error {
   /** What went wrong, without the names around it. */
   readonly problem: string;
   /** What to do about it. */
-  readonly remedy: string | null;
+  readonly remedy: string;
 
   constructor(message: string, details: ErrorDetails) {
     super(message);

@@ -22,7 +22,7 @@ export interface Failure {
   readonly participant: string | null;
   readonly transaction: bigint | null;
   readonly problem: string;
-  readonly remedy: string | null;
+  readonly remedy: string;
 }
 
 export interface Pending<T> {
@@ -104,9 +104,9 @@ export interface OwnBranch {
 export interface Consumer {
   readonly participant: string;
   next(timeoutMs: number | undefined): Answer<Batch | null>;
-  lag(): Lag[];
-  isCaughtUp(): boolean;
-  notices(): Notice[];
+  lag(): Now<Lag[]>;
+  isCaughtUp(): Now<boolean>;
+  notices(): Now<Notice[]>;
   resumeAt(topic: string, partition: number, offset: bigint): Answer<void>;
   close(): Answer<void>;
 }

@@ -1,5 +1,6 @@
 import { settled, type Abortable } from './answer';
-import type { OwnBranch as NativeBranch } from './native';
+import { assertMade, text } from './argument';
+import { native, type OwnBranch as NativeBranch } from './native';
 import { PARTITION_MAX, whole } from './whole';
 
 /** What the package needs of a branch, and nobody else. */
@@ -15,6 +16,7 @@ export class OwnBranch {
   readonly #native: NativeBranch;
 
   private constructor(branch: NativeBranch) {
+    assertMade(branch, native.OwnBranch, 'Transaction.enlist()');
     this.#native = branch;
   }
 
@@ -37,7 +39,7 @@ export class OwnBranch {
    * has to have.
    */
   deliveredTo(topic: string, partition: number): void {
-    this.#native.deliveredTo(topic, whole('partition', partition, [0, PARTITION_MAX]) ?? 0);
+    this.#native.deliveredTo(text('topic', topic), whole('partition', partition, [0, PARTITION_MAX]) ?? 0);
   }
 
   /** Counts a record that was not delivered, or perhaps not. */

@@ -1,3 +1,4 @@
+import { text } from './argument';
 import type { Columns, Outgoing, OutgoingRecords } from './native';
 import type { ConsumedRecord, Headers, OutgoingRecord, Payload } from './types';
 import { PARTITION_MAX, whole } from './whole';
@@ -84,8 +85,7 @@ function indexOf(topics: Map<string, number>, topic: string): number {
 }
 
 function topicOf({ topic }: OutgoingRecord): string {
-  if (typeof topic === 'string') return topic;
-  throw new TypeError(`topic: a string is wanted, and not ${typeof topic}`);
+  return text('topic', topic);
 }
 
 function partitionOf({ partition }: OutgoingRecord): number | undefined {
@@ -98,7 +98,8 @@ function timestampOf({ timestampMs }: OutgoingRecord): number | undefined {
 
 function pairs(headers: Headers | undefined): (readonly [string, Payload])[] {
   if (headers === undefined) return [];
-  return Symbol.iterator in headers ? [...(headers as Iterable<readonly [string, Payload]>)] : Object.entries(headers);
+  const found = Symbol.iterator in headers ? (headers as Iterable<readonly [string, Payload]>) : Object.entries(headers);
+  return [...found].map(([name, value]) => [text('name of a header', name), value]);
 }
 
 /** A key, a value or a header's value, checked: the native module would tell no more than that it is none. */

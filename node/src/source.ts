@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 
+import { text } from './argument';
 import type { Config } from './config';
 
 /** The path of a TOML file, its text, or the configuration itself as nested objects. */
@@ -12,7 +13,7 @@ export function source(config: ConfigSource): [string, string, [string, string][
   if (typeof config !== 'object' || config === null) {
     throw new TypeError('the path of a file, { toml } or a configuration is wanted');
   }
-  if ('toml' in config) return ['toml', config.toml, []];
+  if ('toml' in config) return ['toml', text('toml', config.toml), []];
   return ['values', '', [...flattened('', config)]];
 }
 

@@ -1,4 +1,5 @@
 import { settled, type Abortable } from './answer';
+import { assertMade, notWanted, text } from './argument';
 import { Batch, Consumer, nativeBatch, nativeConsumer } from './consumer';
 import { native, type Transaction as NativeTransaction } from './native';
 import { makeBranch, type OwnBranch } from './own';
@@ -25,6 +26,7 @@ export class Transaction {
   #asked = false;
 
   private constructor(transaction: NativeTransaction) {
+    assertMade(transaction, native.Transaction, 'Coordinator.begin()');
     this.#native = transaction;
   }
 
@@ -55,7 +57,7 @@ export class Transaction {
    * transaction ended.
    */
   async send(participant: string, record: OutgoingRecord, options: Abortable = {}): Promise<void> {
-    await settled(() => this.#native.send(participant, outgoing(record)), options.signal);
+    await settled(() => this.#native.send(text('participant', participant), outgoing(record)), options.signal);
   }
 
   /**
@@ -63,7 +65,7 @@ export class Transaction {
    * sent.
    */
   async sendMany(participant: string, records: Iterable<OutgoingRecord>, options: Abortable = {}): Promise<void> {
-    await settled(() => this.#native.sendMany(participant, outgoingMany([...records])), options.signal);
+    await settled(() => this.#native.sendMany(text('participant', participant), outgoingMany([...records])), options.signal);
   }
 
   /**
@@ -73,10 +75,11 @@ export class Transaction {
    * A consumer stands for the batch that it has handed out last.
    */
   async sendOffsets(batch: Batch | Consumer, options: Abortable = {}): Promise<void> {
-    const send = () =>
-      batch instanceof Consumer
-        ? this.#native.sendOffsetsOf(nativeConsumer(batch))
-        : this.#native.sendOffsets(nativeBatch(batch));
+    const send = () => {
+      if (batch instanceof Consumer) return this.#native.sendOffsetsOf(nativeConsumer(batch));
+      if (batch instanceof Batch) return this.#native.sendOffsets(nativeBatch(batch));
+      throw notWanted('batch', 'a Batch or a Consumer', batch);
+    };
     await settled(send, options.signal);
   }
 
@@ -92,7 +95,8 @@ export class Transaction {
     versionClass: 'v1' | 'v2' = 'v1',
     options: Abortable = {},
   ): Promise<OwnBranch> {
-    const enlist = () => this.#native.enlist(participant, transactionalId, versionClass);
+    const names = [text('participant', participant), text('transactionalId', transactionalId)] as const;
+    const enlist = () => this.#native.enlist(...names, text('versionClass', versionClass));
     return makeBranch(await settled(enlist, options.signal));
   }
 
@@ -114,7 +118,7 @@ export class Transaction {
   /** Aborts on every participant, and waits until all have done so. */
   async abort(reason = 'the application aborted'): Promise<void> {
     this.#asked = true;
-    await settled(() => this.#native.abort(reason));
+    await settled(() => this.#native.abort(text('reason', reason)));
   }
 
   /** Aborts the transaction if it was not asked to commit or abort; else does nothing. */

@@ -196,10 +196,84 @@ test('errors have the class and the code of their kind', async (t) => {
   await coordinator.close();
 });
 
+test('what no cluster can take is refused at once', async (t) => {
+  const world = new World();
+  const topic = await world.topic();
+  const coordinator = closing(t, await gtc.Coordinator.open(world.config()));
+  for (const name of ['', 'a\0b']) {
+    const txn = coordinator.begin();
+    await txn.send('us', { topic, value: 'value' });
+    await assert.rejects(txn.send('eu', { topic: name }), gtc.ConfigError);
+    await assert.rejects(txn.commit(), (error) => error instanceof gtc.AbortedError && error.retry === 'never');
+  }
+  const txn = coordinator.begin();
+  await assert.rejects(txn.enlist('eu', ''), (error) => error instanceof gtc.ConfigError && /transactional.id/.test(error.problem));
+  await txn.abort();
+  await assert.rejects(coordinator.settle('eu', ''), gtc.ConfigError);
+  assert.throws(() => coordinator.begin({ key: 'k'.repeat(1025) }), gtc.ConfigError);
+  assert.deepEqual(await world.committed('us', topic), []);
+});
+
+test('a place that the cluster does not have is not to be tried again', async (t) => {
+  const world = new World();
+  const topic = await world.topic();
+  const coordinator = closing(t, await gtc.Coordinator.open(world.config()));
+  for (const [record, remedy] of [[{ topic, partition: 99 }, /partition/], [{ topic: 'no-such' }, /create/]] as const) {
+    const transacting = coordinator.transact(async (txn) => {
+      await txn.send('us', { topic, value: 'value' });
+      await txn.send('eu', record);
+    });
+    await assert.rejects(transacting, (error) => {
+      assert.ok(error instanceof gtc.GtcError, String(error));
+      assert.equal(error.retry, 'never', error.message);
+      assert.match(error.remedy, remedy);
+      assert.ok(error.problem.includes(record.topic) && error.problem.includes('`eu`'), error.problem);
+      return true;
+    });
+  }
+  assert.deepEqual(await world.committed('us', topic), []);
+});
+
+test('values of a wrong type are refused by the name of the argument', async (t) => {
+  const world = new World();
+  const coordinator = closing(t, await gtc.Coordinator.open(world.config()));
+  const txn = coordinator.begin();
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  const any = (value: unknown): any => value;
+  const made = (Class: unknown) => new (Class as new (native: unknown) => object)({});
+  const attempts: [RegExp, () => unknown][] = [
+    [/toml: .* not number/, () => gtc.check({ toml: any(5) })],
+    [/^participants: .* not number/, () => gtc.check(world.config(), { participants: any(5) })],
+    [/id: .* not number/, () => coordinator.outcome(any(5))],
+    [/id: .* not number/, () => coordinator.describe(any(5))],
+    [/id: .* not number/, () => gtc.formatId(any(5))],
+    [/id: .* not undefined/, () => gtc.parseId(any(undefined))],
+    [/decision: .* not number/, () => coordinator.resolve('1-1', any(5))],
+    [/key: .* not null/, () => coordinator.outcomeByKey(any(null))],
+    [/participant: .* not null/, () => coordinator.settle(any(null), 'x')],
+    [/transactionalId: .* not undefined/, () => coordinator.settle('eu', any(undefined))],
+    [/participant: .* not number/, () => txn.send(any(5), { topic: 'topic' })],
+    [/batch: .* not object/, () => txn.sendOffsets(any({}))],
+    [/transactionalId: .* not number/, () => txn.enlist('eu', any(5))],
+    [/name of a header: .* not number/, () => txn.send('eu', { topic: 'topic', headers: any([[5, 'value']]) })],
+    [/group: .* not undefined/, () => coordinator.consumer('eu', any({ topics: 'topic' }))],
+    [/topics: .* not number/, () => coordinator.consumer('eu', any({ group: 'group', topics: 5 }))],
+    [/Coordinator.open/, () => made(gtc.Coordinator)],
+    [/Coordinator.begin/, () => made(gtc.Transaction)],
+    [/Coordinator.consumer/, () => made(gtc.Consumer)],
+    [/Consumer.next/, () => made(gtc.Batch)],
+    [/Transaction.enlist/, () => made(gtc.OwnBranch)],
+  ];
+  for (const [told, attempt] of attempts) {
+    await assert.rejects(async () => attempt(), (error) => error instanceof TypeError && told.test(error.message), String(told));
+  }
+  await txn.abort();
+});
+
 test('every kind has a class, a code and a number', () => {
   assert.deepEqual([...gtc.KINDS.keys()], Array.from({ length: 12 }, (_, index) => index + 1));
   for (const [number, Kind] of gtc.KINDS) {
-    const details = { retry: 'never', operation: '', participant: null, transaction: null, problem: '', remedy: null } as const;
+    const details = { retry: 'never', operation: '', participant: null, transaction: null, problem: '', remedy: '' } as const;
     const error = new Kind('text', details);
     assert.ok(error instanceof gtc.GtcError);
     assert.equal(error.number, number);

@@ -41,11 +41,23 @@ test('consume-transform-produce and fan-out', async () => {
   assert.deepEqual(await world.committed('us', sums), ['3', '3', '15']);
   const again = await world.sample(transform[0], [...transform[1]]);
   assert.equal(again.stdout, '0 orders summed\n', again.stderr);
+  await world.write('eu', orders, ['an order']);
+  const other = await world.sample(transform[0], [...transform[1]]);
+  assert.match(other.stderr, /numbers such as `3 4` are expected, and not an order/);
+  assert.notEqual(other.code, 0);
   const empty = await world.sample('fan-out.mjs', [file, 'eu', sums, 'us']);
   assert.equal(empty.stdout, '0 records are on all clusters\n', empty.stderr);
   const full = await world.sample('fan-out.mjs', [file, 'eu', orders, 'us']);
-  assert.equal(full.stdout, '3 records are on all clusters\n', full.stderr);
-  assert.deepEqual(await world.committed('us', orders), ['1 2', '3', '4 5 6']);
+  assert.equal(full.stdout, '4 records are on all clusters\n', full.stderr);
+  assert.deepEqual(await world.committed('us', orders), ['1 2', '3', '4 5 6', 'an order']);
+});
+
+test('what cannot succeed is not run again', async () => {
+  const world = new World();
+  const booked = await world.sample('crash-and-recover.mjs', [world.configFile(), 'eu', 'us', 'no-such-topic']);
+  assert.match(booked.stderr, /create the topic/);
+  assert.doesNotMatch(booked.stderr, /again: /);
+  assert.notEqual(booked.code, 0);
 });
 
 test('killed after the decision, the next run finds it committed', async () => {

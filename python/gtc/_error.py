@@ -29,7 +29,7 @@ class GtcError(Exception):
     problem: str
     """What went wrong, without the names around it."""
 
-    remedy: Optional[str]
+    remedy: str
     """What to do about it."""
 
     def __init__(
@@ -40,7 +40,7 @@ class GtcError(Exception):
         participant: Optional[str] = None,
         transaction: Optional[str] = None,
         problem: str = "",
-        remedy: Optional[str] = None,
+        remedy: str = "",
     ) -> None:
         super().__init__(message)
         self.retry = retry

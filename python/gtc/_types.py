@@ -148,21 +148,37 @@ def source(
     if (config is None) == (toml is None):
         raise TypeError("either a configuration or the text of one is wanted")
     if toml is not None:
-        return ("toml", toml, [])
+        return ("toml", _text("toml", toml), [])
     if isinstance(config, Mapping):
         return ("values", "", list(_flatten("", config)))
-    assert config is not None
-    return ("file", os.fspath(config), [])
+    if isinstance(config, (str, os.PathLike)):
+        return ("file", _text("the path", os.fspath(config)), [])
+    raise _unwanted("config", "the path of a file or a mapping", config)
+
+
+def _text(what: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise _unwanted(what, "a str", value)
+
+
+def _unwanted(what: str, wanted: str, value: object) -> TypeError:
+    return TypeError(f"{what}: {wanted} is wanted, and not {type(value).__name__}")
 
 
 def _flatten(prefix: str, values: Mapping[str, Any]) -> Iterable[Tuple[str, str]]:
     for key, value in values.items():
+        name = prefix + _text(f"a key of {prefix or 'the configuration'}", key)
         if isinstance(value, Mapping):
-            yield from _flatten(f"{prefix}{key}.", value)
+            yield from _flatten(f"{name}.", value)
         elif isinstance(value, bool):
-            yield (prefix + key, "true" if value else "false")
+            yield (name, "true" if value else "false")
+        elif isinstance(value, (str, int, float)):
+            yield (name, str(value))
+        elif isinstance(value, os.PathLike):
+            yield (name, _text(name, os.fspath(value)))
         else:
-            yield (prefix + key, str(value))
+            raise _unwanted(name, "a str, a number, a bool or a path", value)
 
 
 def encoded(key: Union[bytes, str, None]) -> Optional[bytes]:

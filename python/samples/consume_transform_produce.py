@@ -2,6 +2,8 @@
 transaction, so that each order has exactly one sum, through any crash.
 
     python consume_transform_produce.py gtc.toml eu orders us sums
+
+An order is numbers with spaces between them, such as `3 4`.
 """
 
 import sys
@@ -22,17 +24,23 @@ def main(config: str, source: str, orders: str, target: str, sums: str) -> None:
             try:
                 with coordinator.transaction() as txn:
                     for record in batch:
-                        txn.send(target, sums, total(record.value), key=record.key)
+                        txn.send(target, sums, total(record), key=record.key)
                     txn.send_offsets(consumer)
                 count += len(batch)
             except gtc.AbortedError as error:
+                if error.retry != "later":
+                    raise
                 # Nothing of it is visible: the consumer hands the records out again.
                 print(f"again: {error}", file=sys.stderr)
     print(f"{count} orders summed")
 
 
-def total(order: "bytes | None") -> bytes:
-    return str(sum(map(int, (order or b"0").split()))).encode()
+def total(order: gtc.ConsumedRecord) -> bytes:
+    try:
+        return str(sum(map(int, (order.value or b"").split()))).encode()
+    except ValueError:
+        place = f"{order.topic} partition {order.partition} offset {order.offset}"
+        sys.exit(f"{place}: numbers such as `3 4` are expected, and not {order.value!r}")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ def main(config: str, first: str, second: str, topic: str, kill_after_s: str = "
                 print(f"{KEY} is booked, as {txn.id}")
                 return
             except gtc.AbortedError as error:
-                # Nothing is visible: it can run again. In doubt it must not.
+                # Nothing is visible: it can run again, where that may help. In doubt it must not.
+                if error.retry != "later":
+                    raise
                 print(f"again: {error}", file=sys.stderr)
 
 

@@ -63,38 +63,50 @@ def test_ctrl_c_interrupts_a_wait_and_the_coordinator_closes(world: World) -> No
     assert world.committed("eu", topic) == []
 
 
-def in_child(pipe: Connection, coordinator: gtc.Coordinator, txn: gtc.Transaction) -> None:
+def in_child(
+    pipe: Connection,
+    coordinator: gtc.Coordinator,
+    txn: gtc.Transaction,
+    consumer: gtc.Consumer,
+) -> None:
     told: List[str] = []
     attempts: List[Callable[[], object]] = [
         coordinator.begin,
         coordinator.close,
         lambda: txn.send("eu", "topic", b"value"),
         lambda: gtc.check(toml=""),
+        consumer.next,
+        consumer.lag,
+        consumer.is_caught_up,
+        consumer.notices,
+        lambda: consumer.resume_at("topic", 0, 0),
+        consumer.close,
     ]
     for attempt in attempts:
         try:
             attempt()
         except gtc.UnsupportedError as error:
-            told.append(error.remedy or "")
-    pipe.send(told)
+            told.append(error.remedy)
+    pipe.send((told, len(attempts)))
     # What it inherited goes away with it, and nothing of the parent's is touched by that.
-    del coordinator, txn
+    del coordinator, txn, consumer
     gc.collect()
 
 
 def test_a_forked_child_is_told_so_and_harms_nothing(world: World) -> None:
     topic = world.topic()
     with gtc.Coordinator.open(world.config()) as coordinator:
+        consumer = coordinator.consumer("eu", topic, topic)
         with coordinator.transaction() as txn:
             txn.send("eu", topic, b"value")
             txn.send("us", topic, b"value")
             fork = multiprocessing.get_context("fork")
             ours, theirs = fork.Pipe()
-            child = fork.Process(target=in_child, args=(theirs, coordinator, txn))
+            child = fork.Process(target=in_child, args=(theirs, coordinator, txn, consumer))
             child.start()
             assert ours.poll(PATIENCE_S)
-            told = ours.recv()
-            assert len(told) == 4 and all("spawn" in remedy for remedy in told)
+            told, attempts = ours.recv()
+            assert len(told) == attempts and all("spawn" in remedy for remedy in told)
             child.join(PATIENCE_S)
             assert child.exitcode == 0
     assert world.committed("eu", topic) == world.committed("us", topic) == [b"value"]
@@ -188,6 +200,12 @@ def test_the_samples_do_what_they_say(world: World) -> None:
     assert world.committed("eu", topic) == world.committed("us", topic) == [b"an order"] * 2
 
 
+def test_a_sample_does_not_run_again_what_cannot_succeed(world: World) -> None:
+    booked = run_sample("crash_and_recover.py", world.config_file(), "eu", "us", "no-such-topic")
+    assert booked.returncode == 1 and "create the topic" in booked.stderr, booked
+    assert "again: " not in booked.stderr, booked
+
+
 def test_the_jobs_do_what_they_say(world: World) -> None:
     orders, sums = world.topic("-orders"), world.topic("-sums")
     world.write("eu", orders, [b"1 2", b"3", b"4 5 6"])
@@ -197,6 +215,10 @@ def test_the_jobs_do_what_they_say(world: World) -> None:
     assert world.committed("us", sums) == [b"3", b"3", b"15"]
     again = run_sample("consume_transform_produce.py", file, "eu", orders, "us", sums)
     assert again.stdout == "0 orders summed\n", again
+    world.write("eu", orders, [b"an order"])
+    other = run_sample("consume_transform_produce.py", file, "eu", orders, "us", sums)
+    assert other.returncode == 1 and "Traceback" not in other.stderr, other
+    assert "numbers such as `3 4` are expected, and not b'an order'" in other.stderr, other
     fan_out = run_sample("fan_out.py", file, "eu", sums, "us")
     assert fan_out.stdout == "0 records are on all clusters\n", fan_out
     fan_out = run_sample("fan_out.py", file, "us", sums, "eu")

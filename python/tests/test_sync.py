@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -90,6 +90,63 @@ def test_errors_have_the_class_of_their_kind(world: World) -> None:
     with pytest.raises(gtc.ClosedError):
         coordinator.begin()
     coordinator.close()
+
+
+def test_what_no_cluster_can_take_is_refused_at_once(world: World) -> None:
+    topic = world.topic()
+    with gtc.Coordinator.open(world.config()) as coordinator:
+        places: List[Tuple[str, Dict[str, Any]]] = [
+            ("", {}),
+            ("a\0b", {}),
+            (topic, {"partition": -9}),
+            (topic, {"timestamp_ms": -5}),
+        ]
+        for name, place in places:
+            with pytest.raises(gtc.AbortedError) as aborted:
+                with coordinator.transaction() as txn:
+                    txn.send("us", topic, b"value")
+                    with pytest.raises(gtc.ConfigError) as refused:
+                        txn.send("eu", name, b"value", **place)
+            assert aborted.value.retry == refused.value.retry == "never"
+            assert aborted.value.problem == refused.value.problem
+        with coordinator.transaction() as txn:
+            with pytest.raises(gtc.ConfigError) as empty:
+                txn.enlist("eu", "")
+            assert "transactional.id" in empty.value.problem
+            txn.abort()
+        with pytest.raises(gtc.ConfigError):
+            coordinator.settle("eu", "")
+        with pytest.raises(gtc.ConfigError):
+            coordinator.begin("k" * 1025)
+    assert world.committed("us", topic) == []
+
+
+def test_a_place_that_the_cluster_does_not_have_is_not_to_be_tried_again(world: World) -> None:
+    topic = world.topic()
+    with gtc.Coordinator.open(world.config()) as coordinator:
+        for name, partition, remedy in [(topic, 99, "partition"), ("no-such", None, "create")]:
+            with pytest.raises((gtc.AbortedError, gtc.ConfigError)) as raised:
+                with coordinator.transaction() as txn:
+                    txn.send("us", topic, b"value")
+                    txn.send("eu", name, b"value", partition=partition)
+            error = raised.value
+            assert error.retry == "never" and remedy in error.remedy, error
+            assert name in error.problem and "`eu`" in error.problem, error
+    assert world.committed("us", topic) == []
+
+
+def test_a_configuration_of_other_values_is_refused_by_its_key() -> None:
+    for config, told in [
+        ({"coordinator": {"id": None}}, "coordinator.id: .* not NoneType"),
+        ({"coordinator": {"id": ["x"]}}, "coordinator.id: .* not list"),
+        ({"participants": {"eu": {"slots": object()}}}, "participants.eu.slots: .* not object"),
+        ({"participants": {7: {}}}, "participants.*str.* not int"),
+        (7, "config: .* not int"),
+    ]:
+        with pytest.raises(TypeError, match=told):
+            gtc.Coordinator.open(config)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="toml: .* not int"):
+        gtc.check(toml=5)  # type: ignore[arg-type]
 
 
 def test_every_kind_has_a_class_and_a_number() -> None:

@@ -195,13 +195,13 @@ pub unsafe extern "C" fn gtc_consumer_lag(
         let place = unsafe { pointer_place(lags, "lags") }?;
         // SAFETY: as the caller promises.
         let consumer = unsafe { shared(consumer, "consumer") }?;
-        place.fill(views::lags(&consumer.facade.lag()));
+        place.fill(views::lags(&consumer.facade.lag()?));
         Ok(())
     })
 }
 
 /// Whether everything that can be read now was handed out. Ask after `gtc_consumer_next` has found
-/// nothing: records may be on their way to it. False for NULL.
+/// nothing: records may be on their way to it. False for NULL, and in a forked child.
 ///
 /// # Safety
 /// As in the [rules](crate#rules).
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn gtc_consumer_is_caught_up(consumer: *const gtc_consumer
     read(false, || {
         // SAFETY: as the caller promises.
         let consumer = unsafe { consumer.as_ref() };
-        consumer.is_some_and(|consumer| consumer.facade.is_caught_up())
+        consumer.is_some_and(|consumer| consumer.facade.is_caught_up().unwrap_or(false))
     })
 }
 
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn gtc_consumer_notices(
         let place = unsafe { pointer_place(notices, "notices") }?;
         // SAFETY: as the caller promises.
         let consumer = unsafe { shared(consumer, "consumer") }?;
-        place.fill(views::notices(&consumer.facade.notices()));
+        place.fill(views::notices(&consumer.facade.notices()?));
         Ok(())
     })
 }

@@ -84,7 +84,7 @@ impl Told {
             problem: c_text(error.problem()),
             participant: error.participant().map(c_text),
             transaction: transaction.as_deref().map(c_text),
-            remedy: error.remedy().map(c_text),
+            remedy: Some(c_text(error.remedy())),
         }
     }
 

@@ -22,7 +22,7 @@ fn lines(text: &str) -> String {
 }
 
 #[test]
-fn every_block_of_c_stands_in_a_sample() {
+fn every_block_of_c_is_a_whole_sample() {
     let samples = fs::read_dir(root().join("c-include/samples")).unwrap();
     let samples: Vec<String> = samples
         .map(|entry| lines(&read(&entry.unwrap().path())))
@@ -31,10 +31,10 @@ fn every_block_of_c_stands_in_a_sample() {
     for page in PAGES {
         for block in read(&root().join(page)).split("```c\n").skip(1) {
             let (block, _) = block.split_once("```").unwrap();
-            let found = samples.iter().any(|sample| sample.contains(&lines(block)));
-            assert!(found, "{page} shows what no sample has:\n{block}");
+            let found = samples.contains(&lines(block));
+            assert!(found, "{page} shows what is no sample:\n{block}");
             blocks += 1;
         }
     }
-    assert!(blocks >= 5, "only {blocks} blocks were found");
+    assert!(blocks >= 2, "only {blocks} blocks were found");
 }

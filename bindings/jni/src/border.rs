@@ -87,21 +87,22 @@ impl Thrown {
                 error.participant().map(str::to_owned),
                 error.transaction().map(|id| id.to_string()),
                 Some(error.problem().to_owned()),
-                error.remedy().map(str::to_owned),
+                Some(error.remedy().to_owned()),
             ],
         }
     }
 
     /// One that the façade could not tell.
     fn new(kind: ErrorKind, problem: &str) -> Self {
-        let message = format!("{kind}: {problem}");
+        let remedy = kind.remedy();
+        let message = format!("{kind}: {problem}; remedy: {remedy}");
         let texts = [
             Some(message),
             None,
             None,
             None,
             Some(problem.to_owned()),
-            None,
+            Some(remedy.to_owned()),
         ];
         Self {
             kind,

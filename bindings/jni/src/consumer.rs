@@ -82,7 +82,7 @@ fn lag<'local>(
             Value::Number(lag.end),
         ])
     }
-    let lag = get::<facade::Consumer>(consumer)?.lag();
+    let lag = get::<facade::Consumer>(consumer)?.lag()?;
     let values: Vec<_> = lag.iter().map(value).collect();
     array(env, &values)
 }
@@ -92,7 +92,7 @@ fn is_caught_up<'local>(
     _: JClass<'local>,
     consumer: jlong,
 ) -> Result<jboolean, Failure> {
-    Ok(get::<facade::Consumer>(consumer)?.is_caught_up())
+    Ok(get::<facade::Consumer>(consumer)?.is_caught_up()?)
 }
 
 /// Kind, text and partitions of each notice.
@@ -114,7 +114,7 @@ fn notices<'local>(
             partitions,
         ])
     }
-    let notices = get::<facade::Consumer>(consumer)?.notices();
+    let notices = get::<facade::Consumer>(consumer)?.notices()?;
     let values: Vec<_> = notices.iter().map(value).collect();
     array(env, &values)
 }

@@ -71,7 +71,7 @@ impl Failure {
 
     /// What to do about it.
     #[napi(getter, catch_unwind)]
-    pub fn remedy(&self) -> Option<&str> {
+    pub fn remedy(&self) -> &str {
         self.0.remedy()
     }
 }

@@ -1,10 +1,10 @@
 //! Consumers and their batches.
 
-use gtc::facade;
+use gtc::{PartitionLag, facade};
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
-use crate::answer::{Answer, answer, done};
+use crate::answer::{Answer, Now, answer, done, now};
 use crate::convert::{milliseconds, offset_in, offset_out};
 use crate::record::{Columns, columns};
 
@@ -59,29 +59,24 @@ impl Consumer {
     }
 
     #[napi(catch_unwind)]
-    pub fn lag(&self) -> Vec<Lag> {
-        let lag = self.0.lag().into_iter().map(|lag| Lag {
-            topic: lag.topic.to_string(),
-            partition: lag.partition,
-            position: lag.position.map(offset_out),
-            end: offset_out(lag.end),
-        });
-        lag.collect()
+    pub fn lag(&self) -> Now<Vec<Lag>> {
+        now(self
+            .0
+            .lag()
+            .map(|lag| lag.into_iter().map(lag_out).collect()))
     }
 
     #[napi(catch_unwind)]
-    pub fn is_caught_up(&self) -> bool {
-        self.0.is_caught_up()
+    pub fn is_caught_up(&self) -> Now<bool> {
+        now(self.0.is_caught_up())
     }
 
     #[napi(catch_unwind)]
-    pub fn notices(&self) -> Vec<Notice> {
-        let notices = self.0.notices().into_iter().map(|notice| Notice {
-            kind: notice.kind.as_str(),
-            text: notice.text,
-            partitions: notice.partitions.into_iter().map(partition).collect(),
-        });
-        notices.collect()
+    pub fn notices(&self) -> Now<Vec<Notice>> {
+        now(self
+            .0
+            .notices()
+            .map(|notices| notices.into_iter().map(notice_out).collect()))
     }
 
     #[napi(catch_unwind)]
@@ -98,6 +93,23 @@ impl Consumer {
     #[napi(catch_unwind)]
     pub fn close(&self) -> Answer<()> {
         done(self.0.close())
+    }
+}
+
+fn lag_out(lag: PartitionLag) -> Lag {
+    Lag {
+        topic: lag.topic.to_string(),
+        partition: lag.partition,
+        position: lag.position.map(offset_out),
+        end: offset_out(lag.end),
+    }
+}
+
+fn notice_out(notice: facade::Notice) -> Notice {
+    Notice {
+        kind: notice.kind.as_str(),
+        text: notice.text,
+        partitions: notice.partitions.into_iter().map(partition).collect(),
     }
 }
 

@@ -7,9 +7,12 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 use crate::convert::seconds;
+use crate::error::now;
 use crate::pending::{answer, done};
 use crate::record::ConsumedRecord;
 
+/// Topic, partition, position and end.
+type LagParts = (String, i32, Option<i64>, i64);
 /// Kind, text and partitions.
 type NoticeParts = (&'static str, String, Vec<(String, i32)>);
 
@@ -35,25 +38,25 @@ impl Consumer {
     }
 
     /// Topic, partition, position (if known) and end of each partition.
-    fn lag(&self) -> Vec<(String, i32, Option<i64>, i64)> {
-        let lag = self.0.lag().into_iter();
-        lag.map(|lag| (lag.topic.to_string(), lag.partition, lag.position, lag.end))
-            .collect()
+    fn lag(&self, py: Python<'_>) -> PyResult<Vec<LagParts>> {
+        let lag = now(py, self.0.lag())?.into_iter();
+        let lag = lag.map(|lag| (lag.topic.to_string(), lag.partition, lag.position, lag.end));
+        Ok(lag.collect())
     }
 
-    fn is_caught_up(&self) -> bool {
-        self.0.is_caught_up()
+    fn is_caught_up(&self, py: Python<'_>) -> PyResult<bool> {
+        now(py, self.0.is_caught_up())
     }
 
     /// Kind, text and partitions of each notice.
-    fn notices(&self) -> Vec<NoticeParts> {
-        let notices = self.0.notices().into_iter();
+    fn notices(&self, py: Python<'_>) -> PyResult<Vec<NoticeParts>> {
+        let notices = now(py, self.0.notices())?.into_iter();
         let notices = notices.map(|notice| {
             let partitions = notice.partitions.iter();
             let partitions = partitions.map(|(topic, partition)| (topic.to_string(), *partition));
             (notice.kind.as_str(), notice.text, partitions.collect())
         });
-        notices.collect()
+        Ok(notices.collect())
     }
 
     fn resume_at(

@@ -3,14 +3,14 @@
 use gtc::check::CheckOptions;
 use gtc::facade::{self, Source, decision, offset_reset, transaction_id};
 use gtc::views::outcome_name;
-use gtc::{BatchLimits, ConsumerOptions, Error, TransactionOptions};
+use gtc::{BatchLimits, ConsumerOptions, TransactionOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::consumer::Consumer;
 use crate::convert::{findings, foreign, seconds, status, transaction};
-use crate::error::raise;
+use crate::error::now;
 use crate::pending::{answer, done};
 use crate::transaction::Transaction;
 
@@ -61,11 +61,6 @@ fn options(participants: Vec<String>, group: Option<String>) -> CheckOptions {
         Some(group) => options.group(group),
         None => options,
     }
-}
-
-/// A verb that answers at once.
-fn now<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
-    result.map_err(|error| raise(py, &error))
 }
 
 #[pymethods]

@@ -21,6 +21,11 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error).unwrap_or_else(|failure| failure)
 }
 
+/// What a verb that answers at once gives.
+pub(crate) fn now<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+    result.map_err(|error| raise(py, &error))
+}
+
 fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = kinds(py)?.as_any().get_item(error.kind().code())?;
     let id = error.transaction().map(|id| id.to_string());

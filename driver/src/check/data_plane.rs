@@ -76,7 +76,7 @@ async fn ask(
     let mut config = match participant.kafka_properties() {
         Ok(properties) => properties.client_config(),
         Err(error) => {
-            let remedy = error.remedy().unwrap_or("correct the properties");
+            let remedy = error.remedy();
             return Judgement::fail(error.problem(), remedy);
         }
     };

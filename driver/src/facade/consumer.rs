@@ -11,6 +11,7 @@ use super::batch::Batch;
 use super::coordinator;
 use super::held::Held;
 use super::pending::{Abandoned, Pending};
+use super::runtime::runtime;
 use super::verbs::meaning;
 use crate::error::{Error, ErrorKind};
 use crate::kafka::consumer::{
@@ -99,7 +100,11 @@ impl Consumer {
         coordinator: Weak<coordinator::Shared>,
     ) -> Self {
         let participant = consumer.participant().clone();
-        let over = (ErrorKind::Closed, "the consumer is closed");
+        let over = (
+            ErrorKind::Closed,
+            "the consumer is closed",
+            "make another consumer",
+        );
         let shared = Shared {
             held: Held::new(consumer, over),
             participant,
@@ -135,24 +140,33 @@ impl Consumer {
 
     #[doc = meaning!(consumer lag)]
     /// Empty before the first statistics, and after its end.
-    #[must_use]
-    pub fn lag(&self) -> Vec<PartitionLag> {
+    ///
+    /// # Errors
+    /// Unsupported in a forked child.
+    pub fn lag(&self) -> Result<Vec<PartitionLag>, Error> {
+        runtime()?;
         let lag = self.shared.held.peek(TransactionalConsumer::lag);
-        lag.unwrap_or_default()
+        Ok(lag.unwrap_or_default())
     }
 
     #[doc = meaning!(consumer is_caught_up)]
     /// Ask after [`next`](Consumer::next) has found nothing: records may be on their way to it.
-    #[must_use]
-    pub fn is_caught_up(&self) -> bool {
+    ///
+    /// # Errors
+    /// Unsupported in a forked child.
+    pub fn is_caught_up(&self) -> Result<bool, Error> {
+        runtime()?;
         let is_caught_up = self.shared.held.peek(TransactionalConsumer::is_caught_up);
-        is_caught_up.unwrap_or(false)
+        Ok(is_caught_up.unwrap_or(false))
     }
 
     #[doc = meaning!(consumer notices)]
-    #[must_use]
-    pub fn notices(&self) -> Vec<Notice> {
-        self.shared.lock().notices.drain(..).collect()
+    ///
+    /// # Errors
+    /// Unsupported in a forked child.
+    pub fn notices(&self) -> Result<Vec<Notice>, Error> {
+        runtime()?;
+        Ok(self.shared.lock().notices.drain(..).collect())
     }
 
     #[doc = meaning!(consumer resume_at)]

@@ -12,12 +12,15 @@ pub(super) struct Held<T> {
     value: RwLock<Kept<T>>,
     /// Calls under way give up, and new ones are refused.
     ended: watch::Sender<bool>,
-    over: (ErrorKind, &'static str),
+    over: Over,
 }
+
+/// The kind, the problem and the remedy of what comes after the end.
+pub(super) type Over = (ErrorKind, &'static str, &'static str);
 
 impl<T> Held<T> {
     /// Calls after its end fail with `over`.
-    pub(super) fn new(value: T, over: (ErrorKind, &'static str)) -> Self {
+    pub(super) fn new(value: T, over: Over) -> Self {
         Self {
             value: RwLock::new(Kept(Some(value))),
             ended: watch::Sender::new(false),
@@ -66,8 +69,8 @@ impl<T> Held<T> {
     }
 
     pub(super) fn over(&self, operation: &'static str) -> Error {
-        let (kind, problem) = self.over;
-        Error::new(kind, operation, problem)
+        let (kind, problem, remedy) = self.over;
+        Error::new(kind, operation, problem).with_remedy(remedy)
     }
 }
 

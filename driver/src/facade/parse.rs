@@ -10,8 +10,10 @@ use crate::kafka::consumer::OffsetReset;
 /// # Errors
 /// Config where it has another form.
 pub fn transaction_id(text: &str) -> Result<TransactionId, Error> {
-    text.parse()
-        .map_err(|form: &str| Error::new(ErrorKind::Config, "read transaction id", form))
+    text.parse().map_err(|form: &str| {
+        Error::new(ErrorKind::Config, "read transaction id", form)
+            .with_remedy("give the id as gtc writes it, such as 3-17")
+    })
 }
 
 /// `commit` or `abort`.

@@ -14,6 +14,7 @@ use super::held::Held;
 use super::own::OwnBranch;
 use super::pending::{Abandoned, Pending};
 use super::verbs::meaning;
+use crate::arguments;
 use crate::error::{Error, ErrorKind};
 use crate::kafka::consumer::Batch as DriverBatch;
 use crate::kafka::record::OutgoingRecord;
@@ -53,7 +54,12 @@ impl Transaction {
         transaction: DriverTransaction,
         coordinator: Arc<coordinator::Shared>,
     ) -> Self {
-        let over = (ErrorKind::InvalidState, "its end was asked for before");
+        let remedy = "ask for its outcome, or begin another transaction";
+        let over = (
+            ErrorKind::InvalidState,
+            "its end was asked for before",
+            remedy,
+        );
         let shared = Shared {
             id: transaction.id(),
             coordinator,
@@ -104,6 +110,9 @@ impl Transaction {
             let transaction = shared.share(operation).await?;
             let write = async {
                 for record in records {
+                    if let Err(flaw) = arguments::timestamp(&record) {
+                        return Err(transaction.refuse(operation, &participant, flaw));
+                    }
                     transaction.send(&participant, record).await?;
                 }
                 Ok(())

@@ -46,6 +46,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
 
+use crate::arguments;
 use crate::kafka::error::{DataError, DataErrorKind};
 use crate::kafka::record::PartitionOffset;
 pub use batch::{Batch, GroupOffsets};
@@ -218,6 +219,12 @@ impl TransactionalConsumer {
         partition: i32,
         offset: i64,
     ) -> Result<(), DataError> {
+        let flaw = arguments::topic(topic)
+            .and_then(|()| arguments::partition(partition))
+            .and_then(|()| arguments::offset(offset));
+        flaw.map_err(|flaw| {
+            DataError::new(self.participant(), DataErrorKind::Config, flaw.problem)
+        })?;
         let metadata = String::new();
         let place = PartitionOffset {
             topic: topic.into(),

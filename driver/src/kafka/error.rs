@@ -10,6 +10,8 @@ pub enum DataErrorKind {
     Closed,
     /// The settings or the arguments cannot work.
     Config,
+    /// The participant's user may not do it.
+    Denied,
     /// Another producer has taken the transactional.id over.
     Fenced,
     /// The consumer belongs to another participant than the writer.
@@ -18,8 +20,14 @@ pub enum DataErrorKind {
     GroupMoved,
     /// A call came at the wrong time.
     InvalidState,
+    /// The client library knows no such topic or partition; the cluster may, by now.
+    Misplaced,
     /// The record can never be written: it would be refused again.
     NeverAccepted,
+    /// The topic does not have this partition.
+    NoSuchPartition,
+    /// The cluster does not have this topic.
+    NoSuchTopic,
     /// The cluster or the client library refused it.
     Refused,
     /// It was not done in time.
@@ -37,7 +45,11 @@ impl DataErrorKind {
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::Closed => "open it again",
-            Self::Config => "correct the settings",
+            Self::Config => "correct the settings, or the values in the call",
+            Self::Denied => {
+                "grant the right to the user that the participant connects as; `check` tells which \
+                 are missing"
+            }
             Self::Fenced => "stop the other user of this transactional.id",
             Self::ForeignGroup => {
                 "send these offsets to the participant that the consumer reads from; \
@@ -45,7 +57,14 @@ impl DataErrorKind {
             }
             Self::GroupMoved => "abort, and read again from the committed offsets",
             Self::InvalidState => "this is a mistake in the order of calls",
+            Self::Misplaced => "abort and try again later",
             Self::NeverAccepted => NEVER_ACCEPTED_REMEDY,
+            Self::NoSuchPartition => {
+                "write to a partition that the topic has, or raise their number, then run it again"
+            }
+            Self::NoSuchTopic => {
+                "create the topic there, or correct its name in the record, then run it again"
+            }
             Self::Refused => "abort; the cause is the cluster's answer",
             Self::Timeout => "abort and try again later",
             Self::Unavailable => "abort and try again with a new instance",

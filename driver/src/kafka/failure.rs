@@ -2,6 +2,8 @@
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
+use super::error::DataErrorKind;
+
 /// Describes an error for people. A configuration error may repeat a secret, so its value is left out.
 pub(super) fn describe(error: &KafkaError) -> String {
     match error {
@@ -29,17 +31,33 @@ pub(super) fn is_fence(found: RDKafkaErrorCode) -> bool {
     )
 }
 
-/// The same record is refused again, whenever it is sent.
-pub(super) fn is_lasting(found: RDKafkaErrorCode) -> bool {
+/// The same write is refused again, whenever it is tried.
+pub(super) fn lasting(found: RDKafkaErrorCode) -> Option<DataErrorKind> {
+    match found {
+        RDKafkaErrorCode::MessageSizeTooLarge
+        | RDKafkaErrorCode::InvalidMessageSize
+        | RDKafkaErrorCode::InvalidMessage
+        | RDKafkaErrorCode::InvalidTimestamp
+        | RDKafkaErrorCode::InvalidTopic
+        | RDKafkaErrorCode::UnsupportedForMessageFormat
+        | RDKafkaErrorCode::InvalidRecord => Some(DataErrorKind::NeverAccepted),
+        RDKafkaErrorCode::TopicAuthorizationFailed
+        | RDKafkaErrorCode::GroupAuthorizationFailed
+        | RDKafkaErrorCode::TransactionalIdAuthorizationFailed
+        | RDKafkaErrorCode::ClusterAuthorizationFailed => Some(DataErrorKind::Denied),
+        _ => None,
+    }
+}
+
+/// Where the producer finds no place for a record, if it is not only slow to hear of it.
+pub(super) fn is_misplaced(found: RDKafkaErrorCode) -> bool {
     matches!(
         found,
-        RDKafkaErrorCode::MessageSizeTooLarge
-            | RDKafkaErrorCode::InvalidMessageSize
-            | RDKafkaErrorCode::InvalidMessage
-            | RDKafkaErrorCode::InvalidTimestamp
-            | RDKafkaErrorCode::InvalidTopic
-            | RDKafkaErrorCode::UnsupportedForMessageFormat
-            | RDKafkaErrorCode::InvalidRecord
+        RDKafkaErrorCode::UnknownTopic
+            | RDKafkaErrorCode::UnknownPartition
+            | RDKafkaErrorCode::UnknownTopicOrPartition
+            // A time-out for want of metadata, or of anything else.
+            | RDKafkaErrorCode::MessageTimedOut
     )
 }
 

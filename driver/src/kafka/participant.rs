@@ -2,6 +2,7 @@
 //! everything that a producer cannot do or no longer can.
 
 mod gate;
+mod misplaced;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ use super::control::{BrokerNode, ConfigResource, ControlClient, ControlError};
 use super::error::{DataError, DataErrorKind};
 use super::properties::Properties;
 use super::record::OutgoingRecord;
-use super::slot::{SlotInstance, SlotSettings};
+use super::slot::{Place, SlotInstance, SlotSettings};
 use crate::config::ParticipantConfig;
 use crate::consumer::ConsumerOptions;
 use crate::error::{Error, ErrorKind};
@@ -186,7 +187,11 @@ impl KafkaParticipant {
             return report.into();
         };
         slot.gate.revoke().await;
-        let writes = slot.instance.settle_deliveries().await;
+        let mut writes = slot.instance.settle_deliveries().await;
+        let never_accepted = self.never_accepted(&slot.instance).await;
+        if let Some(flaw) = &never_accepted {
+            writes.detail = Some(flaw.problem.clone());
+        }
         let inquiry = match slot.instance.has_written() {
             true => Some(self.control.inquire(transactional_id).await),
             false => None,
@@ -198,7 +203,7 @@ impl KafkaParticipant {
                 inquiry,
                 strayed: None,
             },
-            never_accepted: slot.instance.never_accepted(),
+            never_accepted,
         }
     }
 
@@ -261,7 +266,13 @@ impl Participant for KafkaParticipant {
         record: OutgoingRecord,
     ) -> Answer<'_, Result<(), Error>> {
         let of = ("send", slot, transaction);
-        let write = |slot: Arc<Slot>| async move { slot.instance.send(&record).await };
+        let write = move |slot: Arc<Slot>| async move {
+            let sent = slot.instance.send(&record).await;
+            match sent {
+                Ok(()) => Ok(()),
+                Err(error) => Err(self.weighed(error, &Place::of(&record)).await),
+            }
+        };
         Box::pin(self.write(of, write))
     }
 
@@ -357,7 +368,10 @@ impl From<DataError> for Error {
 /// An error of the data plane as the caller sees it.
 pub(crate) fn data_error(operation: &'static str, error: DataError) -> Error {
     let kind = match error.kind() {
-        DataErrorKind::NeverAccepted => ErrorKind::Config,
+        DataErrorKind::Denied
+        | DataErrorKind::NeverAccepted
+        | DataErrorKind::NoSuchPartition
+        | DataErrorKind::NoSuchTopic => ErrorKind::Config,
         DataErrorKind::Closed | DataErrorKind::InvalidState => ErrorKind::InvalidState,
         DataErrorKind::Config | DataErrorKind::ForeignGroup => ErrorKind::Config,
         DataErrorKind::Fenced => ErrorKind::Fenced,

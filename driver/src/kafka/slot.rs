@@ -31,11 +31,13 @@ use rdkafka::producer::Producer;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::arguments::Flaw;
 use crate::kafka::consumer::GroupOffsets;
 use crate::kafka::error::{DataError, DataErrorKind};
 use crate::kafka::failure;
 use crate::kafka::record::OutgoingRecord;
 use crate::kafka::statistics::{Judgement, RawEvent};
+pub(crate) use context::Place;
 use context::{Attempt, SlotContext};
 pub use settings::SlotSettings;
 use worker::{SlotProducer, Worker};
@@ -180,9 +182,13 @@ impl SlotInstance {
     }
 
     /// What the cluster or the library refuses for good, of what was written in this lease.
-    #[must_use]
-    pub fn never_accepted(&self) -> Option<String> {
+    pub(crate) fn never_accepted(&self) -> Option<Flaw> {
         self.context().counts.never_accepted()
+    }
+
+    /// Where a record of this lease was to go that the producer found no place for.
+    pub(crate) fn misplaced(&self) -> Option<Place> {
+        self.context().counts.misplaced()
     }
 
     /// Commits what was written. Without a write there is nothing to do: committing an empty
@@ -286,7 +292,14 @@ impl SlotInstance {
                 Err(error) if is_full(&error) && Instant::now() < deadline => {
                     tokio::time::sleep(QUEUE_STEP).await;
                 }
-                outcome => return self.judged(Some(outcome)),
+                outcome => {
+                    let code = outcome
+                        .as_ref()
+                        .err()
+                        .and_then(KafkaError::rdkafka_error_code);
+                    self.context().notice_place(code, || Place::of(record));
+                    return self.judged(Some(outcome));
+                }
             }
         }
     }
@@ -424,9 +437,12 @@ fn is_full(error: &KafkaError) -> bool {
 }
 
 fn kind_of(code: Option<RDKafkaErrorCode>) -> DataErrorKind {
+    if let Some(lasting) = code.and_then(failure::lasting) {
+        return lasting;
+    }
     match code {
         Some(code) if failure::is_fence(code) => DataErrorKind::Fenced,
-        Some(code) if failure::is_lasting(code) => DataErrorKind::NeverAccepted,
+        Some(code) if failure::is_misplaced(code) => DataErrorKind::Misplaced,
         Some(
             RDKafkaErrorCode::IllegalGeneration
             | RDKafkaErrorCode::UnknownMemberId

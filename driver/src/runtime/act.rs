@@ -174,8 +174,8 @@ impl Engine {
         match writer {
             Writer::Slot(slot) => {
                 let prepared = driver.prepare(slot, transaction, transactional_id).await;
-                if let Some(why) = prepared.never_accepted {
-                    self.note_never_accepted(transaction, why);
+                if let Some(flaw) = prepared.never_accepted {
+                    self.note_never_accepted(transaction, flaw);
                 }
                 prepared.report
             }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use gtc_core::{Outcome, ParticipantId, ParticipantStatus, Refusal, Reuse, SlotId, StopReason};
 
+use crate::arguments::Flaw;
+
 /// What may take part for a participant: a slot (`None`), or an own producer by its transactional.id.
 pub(crate) type BranchKey = (ParticipantId, Option<Arc<str>>);
 
@@ -25,7 +27,7 @@ pub(crate) struct Progress {
     released: Vec<(BranchKey, Reuse)>,
     pub(crate) decided: bool,
     /// What a participant refuses for good, of what was written.
-    pub(crate) never_accepted: Option<String>,
+    pub(crate) never_accepted: Option<Flaw>,
     pub(crate) outcome: Option<Outcome>,
 }
 
@@ -50,6 +52,19 @@ impl Progress {
 
     pub(crate) fn release(&mut self, key: BranchKey, reuse: Reuse) {
         self.released.push((key, reuse));
+    }
+
+    /// Whether nothing more comes. After an outcome in doubt own producers' branches still end.
+    pub(crate) fn is_told(&self) -> bool {
+        let is_ended = |(key, state): &(BranchKey, Enlistment)| {
+            let is_own = key.1.is_some() && matches!(state, Enlistment::Ready(_));
+            !is_own || self.released(key).is_some()
+        };
+        match &self.outcome {
+            None => false,
+            Some(Outcome::InDoubt(_)) => self.branches.iter().all(is_ended),
+            Some(_) => true,
+        }
     }
 }
 

@@ -80,11 +80,7 @@ async fn slow_batch() -> Result {
     let error = transaction.commit().await.expect_err("it came too late");
     assert_eq!(error.kind(), ErrorKind::Aborted, "{error}");
     assert!(error.problem().contains("time-out"), "{error}");
-    assert!(
-        error
-            .remedy()
-            .is_some_and(|remedy| remedy.contains("time-out"))
-    );
+    assert!(error.remedy().contains("time-out"));
     consumer.rewind(batch).await?;
     assert_eq!(positions(&consumer).await?, [0_i64; 0]);
 

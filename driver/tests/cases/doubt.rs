@@ -65,12 +65,7 @@ async fn refuses(consumer: &Consumer) {
     for _ in 0..2 {
         let error = consumer.next(Some(PATIENCE)).await.expect_err("in doubt");
         assert_eq!(error.kind(), ErrorKind::InDoubt, "{error}");
-        assert!(
-            error
-                .remedy()
-                .is_some_and(|remedy| remedy.contains("make a new one")),
-            "{error}"
-        );
+        assert!(error.remedy().contains("make a new one"), "{error}");
     }
 }
 

@@ -133,10 +133,7 @@ async fn log_disk_full() -> Result {
     };
     assert_eq!(error.kind(), ErrorKind::Aborted, "{error}");
     assert!(error.problem().contains("could not be written"), "{error}");
-    assert!(
-        error.remedy().is_some_and(|remedy| remedy.contains("room")),
-        "{error}"
-    );
+    assert!(error.remedy().contains("room"), "{error}");
 
     std::fs::remove_file(&filler)?;
     commit_large(&coordinator, "room again", KEY_BYTES).await??;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gtc::check::{CheckOptions, Level};
 use gtc::facade::{Batch, Consumer, Coordinator, Source};
-use gtc::{ConsumerOptions, ErrorKind, KnownOutcome, Record, TransactionOptions};
+use gtc::{ConsumerOptions, ErrorKind, KnownOutcome, Record, Retry, TransactionOptions};
 use gtc_clusters::Cluster;
 
 use crate::support::{Directory, PATIENCE, Result, committed, create_topic, record, two, write};
@@ -77,6 +77,90 @@ async fn a_thread_without_an_executor_commits_and_closes_twice() -> Result {
     coordinator.close().await?;
     coordinator.close().await?;
     Ok(())
+}
+
+/// The clusters make no topic by themselves.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_a_cluster_does_not_have_is_no_reason_to_run_it_again() -> Result {
+    let directory = Directory::new("facade-nowhere");
+    let topic = "facade-nowhere";
+    let (coordinator, clusters) = open(topic, &directory).await?;
+    let partition_99 = Record {
+        partition: Some(99),
+        ..record(topic, "a")
+    };
+    let missing = record("facade-elsewhere", "a");
+    let cases = [
+        (partition_99, [topic, "99", "`us`"], "partition"),
+        (
+            missing,
+            ["facade-elsewhere", "`us`", "topic"],
+            "create the topic",
+        ),
+    ];
+    for (misplaced, named, remedy) in cases {
+        // The second time the producer may know it at once.
+        for _ in 0..2 {
+            let begun = std::time::Instant::now();
+            let transaction = coordinator.begin(TransactionOptions::new())?;
+            transaction.send("eu", record(topic, "b")).await?;
+            let sent = transaction.send("us", misplaced.clone()).await;
+            let failed = transaction.commit().await.expect_err("it has no place");
+            assert_eq!(failed.kind(), ErrorKind::Aborted, "{failed}");
+            for error in sent.err().iter().chain([&failed]) {
+                assert_eq!(error.retry(), Retry::Never, "{error}");
+                assert!(error.remedy().contains(remedy), "{error}");
+                assert!(
+                    named.iter().all(|name| error.problem().contains(name)),
+                    "{error}"
+                );
+            }
+            assert!(begun.elapsed() < Duration::from_secs(25), "{failed}");
+        }
+    }
+    coordinator.close().await?;
+    assert_eq!(committed(clusters[0], topic).await?, [""; 0]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_no_cluster_can_take_is_refused_though_none_is_there() -> Result {
+    let directory = Directory::new("facade-flawed");
+    let log = directory.0.join("log").display().to_string();
+    let values = [
+        ("coordinator.id", "facade-flawed"),
+        ("coordinator.log", &log),
+        ("coordinator.limits.connect_timeout_ms", "0"),
+        ("participants.eu.kind", "kafka"),
+        // Nobody listens there.
+        ("participants.eu.bootstrap.servers", "127.0.0.1:9"),
+    ];
+    let values = values.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let coordinator = Coordinator::open(Source::Values(values.into())).await?;
+    let flawed = [
+        record("", "a"),
+        record("a\0b", "a"),
+        Record {
+            partition: Some(-9),
+            ..record("orders", "a")
+        },
+        Record {
+            timestamp_ms: Some(-5),
+            ..record("orders", "a")
+        },
+    ];
+    for record in flawed {
+        let transaction = coordinator.begin(TransactionOptions::new())?;
+        let error = transaction.send("eu", record).await.expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        let error = transaction.commit().await.expect_err("it is not in it");
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::Aborted, Retry::Never),
+            "{error}"
+        );
+    }
+    Ok(coordinator.close().await?)
 }
 
 #[tokio::test(flavor = "multi_thread")]

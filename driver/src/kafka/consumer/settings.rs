@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rdkafka::ClientConfig;
 
+use crate::arguments::{self, Flaw};
 use crate::kafka::error::{DataError, DataErrorKind};
 use crate::kafka::properties::Properties;
 
@@ -105,8 +106,8 @@ impl ConsumerSettings {
         if self.topics.is_empty() {
             return refuse("a consumer needs topics to read");
         }
-        if self.group.is_empty() {
-            return refuse("a consumer needs the name of a group, and this one is empty");
+        if let Err(flaw) = self.check_names() {
+            return refuse(&flaw.problem);
         }
         let strategy = self.properties.get("partition.assignment.strategy");
         if strategy.is_some_and(|strategy| strategy.contains("cooperative")) {
@@ -122,6 +123,15 @@ impl ConsumerSettings {
         Ok(())
     }
 
+    fn check_names(&self) -> Result<(), Flaw> {
+        arguments::name("name of the group", &self.group)?;
+        if let Some(instance) = &self.instance {
+            arguments::name("name of the instance", instance)?;
+        }
+        let mut topics = self.topics.iter();
+        topics.try_for_each(|topic| arguments::topic_or_pattern(topic))
+    }
+
     pub(super) fn error(&self, kind: DataErrorKind, what: &str) -> DataError {
         let group = &self.group;
         DataError::new(
@@ -135,6 +145,7 @@ impl ConsumerSettings {
 #[cfg(test)]
 mod tests {
     use super::{BatchLimits, ConsumerSettings, OffsetReset};
+    use crate::kafka::error::DataErrorKind;
     use crate::kafka::properties::Properties;
 
     fn settings(properties: &[(&str, &str)]) -> ConsumerSettings {
@@ -166,7 +177,21 @@ mod tests {
         let mut settings = settings(&[]);
         settings.group = "".into();
         let error = settings.client_config().expect_err("refused");
-        assert!(error.to_string().contains("name of a group"), "{error}");
+        assert!(error.to_string().contains("name of the group"), "{error}");
+    }
+
+    #[test]
+    fn names_that_no_cluster_can_have_are_refused_before_one_is_asked() {
+        let mut nul = settings(&[]);
+        nul.instance = Some("a\0b".into());
+        let error = nul.client_config().expect_err("refused");
+        assert!(error.to_string().contains("instance"), "{error}");
+        for topic in ["", "a\0b", "two words"] {
+            let mut settings = settings(&[]);
+            settings.topics.push(topic.to_owned());
+            let error = settings.client_config().expect_err("refused");
+            assert_eq!(error.kind(), DataErrorKind::Config, "{error}");
+        }
     }
 
     #[test]

@@ -4,15 +4,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gtc_core::WriteReport;
+use rdkafka::Message;
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::BorrowedMessage;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use crate::arguments::Flaw;
+use crate::kafka::error::DataErrorKind;
 use crate::kafka::failure;
 use crate::kafka::log::forward;
+use crate::kafka::record::OutgoingRecord;
 use crate::kafka::statistics::StatisticsTap;
 
 /// The counts of one lease.
@@ -30,7 +35,26 @@ pub(super) struct Counts {
     unanswered: AtomicBool,
     detail: Mutex<Option<String>>,
     /// The first refusal that another attempt would meet again.
-    never_accepted: Mutex<Option<String>>,
+    never_accepted: Mutex<Option<Flaw>>,
+    /// Where the first record was to go that the producer found no place for.
+    misplaced: Mutex<Option<Place>>,
+}
+
+/// A topic, and the partition where one was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) topic: String,
+    pub(crate) partition: Option<i32>,
+}
+
+impl Place {
+    /// Where a record is to go.
+    pub(crate) fn of(record: &OutgoingRecord) -> Self {
+        Self {
+            topic: record.topic.to_string(),
+            partition: record.partition,
+        }
+    }
 }
 
 impl Counts {
@@ -61,16 +85,34 @@ impl Counts {
         detail.get_or_insert_with(|| why.to_owned());
     }
 
-    fn note_never_accepted(&self, why: &str) {
+    fn note_never_accepted(&self, kind: DataErrorKind, why: &str) {
         let mut noted = self
             .never_accepted
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        noted.get_or_insert_with(|| why.to_owned());
+        noted.get_or_insert_with(|| Flaw {
+            problem: why.to_owned(),
+            remedy: kind.remedy(),
+        });
     }
 
-    pub(super) fn never_accepted(&self) -> Option<String> {
+    pub(super) fn never_accepted(&self) -> Option<Flaw> {
         self.never_accepted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note_misplaced(&self, place: Place) {
+        let mut noted = self
+            .misplaced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        noted.get_or_insert(place);
+    }
+
+    pub(super) fn misplaced(&self) -> Option<Place> {
+        self.misplaced
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -122,15 +164,19 @@ impl Counts {
         for counter in counters {
             counter.store(0, Ordering::SeqCst);
         }
-        for text in [&self.detail, &self.never_accepted] {
-            *text.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        }
+        forget(&self.detail);
+        forget(&self.never_accepted);
+        forget(&self.misplaced);
     }
 
     fn open(&self) -> u64 {
         let reported = self.delivered.load(Ordering::SeqCst) + self.failed.load(Ordering::SeqCst);
         self.sent.load(Ordering::SeqCst).saturating_sub(reported)
     }
+}
+
+fn forget<T>(noted: &Mutex<Option<T>>) {
+    *noted.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -216,10 +262,21 @@ impl SlotContext {
         if code.is_some_and(failure::is_fence) {
             self.counts.fenced.store(true, Ordering::SeqCst);
         }
-        if code.is_some_and(failure::is_lasting) {
-            self.counts.note_never_accepted(why);
+        if let Some(kind) = code.and_then(failure::lasting) {
+            self.counts.note_never_accepted(kind, why);
         }
         self.counts.note(why);
+    }
+
+    /// Takes note of where a record was to go that was not taken.
+    pub(super) fn notice_place(
+        &self,
+        code: Option<RDKafkaErrorCode>,
+        place: impl FnOnce() -> Place,
+    ) {
+        if code.is_some_and(failure::is_misplaced) {
+            self.counts.note_misplaced(place());
+        }
     }
 }
 
@@ -249,7 +306,7 @@ impl ProducerContext for SlotContext {
             Ok(_) => {
                 self.counts.delivered.fetch_add(1, Ordering::SeqCst);
             }
-            Err((error, _)) => self.delivery_failed(error),
+            Err((error, record)) => self.delivery_failed(error, record),
         }
         if self.counts.open() == 0 {
             self.reported.notify_waiters();
@@ -258,8 +315,13 @@ impl ProducerContext for SlotContext {
 }
 
 impl SlotContext {
-    fn delivery_failed(&self, error: &KafkaError) {
+    fn delivery_failed(&self, error: &KafkaError, record: &BorrowedMessage<'_>) {
         let code = error.rdkafka_error_code();
+        self.notice_place(code, || Place {
+            topic: record.topic().to_owned(),
+            // Negative where none was chosen.
+            partition: Some(record.partition()).filter(|partition| *partition >= 0),
+        });
         if code == Some(RDKafkaErrorCode::PurgeQueue) {
             self.counts.unsent.fetch_add(1, Ordering::SeqCst);
         }

@@ -24,6 +24,9 @@ const LONGEST_MS: i32 = 300_000;
 const OFFSETS_TIMEOUT_MS: i32 = 10_000;
 /// How soon a slot sees a change of topics that it did not cause.
 const METADATA_REFRESH_MS: &str = "10000";
+/// How long a topic that no broker knows yet may still come: each record to one that does not exist
+/// waits for so long.
+const TOPIC_PATIENCE_MS: &str = "10000";
 /// How often librdkafka reports its counters, which is how long a slot rests between two leases.
 const STATISTICS_INTERVAL_MS: i32 = 25;
 
@@ -109,6 +112,12 @@ impl SlotSettings {
             .is_none()
         {
             config.set("linger.ms", "0");
+        }
+        if self
+            .first_of(&["topic.metadata.propagation.max.ms"])
+            .is_none()
+        {
+            config.set("topic.metadata.propagation.max.ms", TOPIC_PATIENCE_MS);
         }
         // Partitions that are added while the slot is open can be written to soon after.
         if self

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Where a configuration comes from: a TOML file, the text of one, or values. In a file and in text
@@ -32,6 +33,7 @@ public final class Config {
      * @return the configuration
      */
     public static Config file(Path path) {
+        Objects.requireNonNull(path, "path");
         return new Config(FILE, path.toString(), new String[0]);
     }
 
@@ -42,6 +44,7 @@ public final class Config {
      * @return the configuration
      */
     public static Config toml(String text) {
+        Objects.requireNonNull(text, "text");
         return new Config(TOML, text, new String[0]);
     }
 
@@ -83,11 +86,12 @@ public final class Config {
          * Sets a value of the coordinator or its limits.
          *
          * @param key one of {@link ConfigKeys}
-         * @param value text, a number or a boolean
+         * @param value text, a number, a boolean or a path
          * @return this
          */
         public Builder set(String key, Object value) {
-            values.put(key, String.valueOf(value));
+            Objects.requireNonNull(key, "key");
+            values.put(key, Arguments.setting(key, value));
             return this;
         }
 
@@ -100,6 +104,8 @@ public final class Config {
          * @return this
          */
         public Builder participant(String name, Map<String, ?> settings) {
+            Objects.requireNonNull(name, "name");
+            Objects.requireNonNull(settings, "settings");
             settings.forEach((key, value) -> set("participants." + name + "." + key, value));
             return this;
         }

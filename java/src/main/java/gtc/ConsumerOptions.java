@@ -3,6 +3,7 @@ package gtc;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 
 /** What a consumer reads, and how. */
 public final class ConsumerOptions {
@@ -16,7 +17,7 @@ public final class ConsumerOptions {
 
     private ConsumerOptions(String group, List<String> topics) {
         this.group = group;
-        this.topics = List.copyOf(topics);
+        this.topics = Arguments.elements(topics, "topics");
     }
 
     /**
@@ -27,6 +28,8 @@ public final class ConsumerOptions {
      * @return the options
      */
     public static ConsumerOptions group(String group, String... topics) {
+        Objects.requireNonNull(group, "group");
+        Objects.requireNonNull(topics, "topics");
         return new ConsumerOptions(group, Arrays.asList(topics));
     }
 
@@ -37,6 +40,7 @@ public final class ConsumerOptions {
      * @return this
      */
     public ConsumerOptions reset(OffsetReset reset) {
+        Objects.requireNonNull(reset, "reset");
         this.reset = reset;
         return this;
     }

@@ -2,7 +2,9 @@ package gtc;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
@@ -37,6 +39,7 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.Fenced where another owner has taken it over
      */
     public static Coordinator open(Config config) {
+        Objects.requireNonNull(config, "config");
         return of(Pending.await(start(config)));
     }
 
@@ -47,6 +50,7 @@ public final class Coordinator implements AutoCloseable {
      * @return the coordinator
      */
     public static Coordinator open(Path file) {
+        Objects.requireNonNull(file, "file");
         return open(Config.file(file));
     }
 
@@ -57,6 +61,7 @@ public final class Coordinator implements AutoCloseable {
      * @return the coordinator, once it is open
      */
     public static CompletableFuture<Coordinator> openAsync(Config config) {
+        Objects.requireNonNull(config, "config");
         return Pending.future(() -> start(config), Coordinator::of);
     }
 
@@ -73,6 +78,8 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.Config for the configuration, or an unknown participant
      */
     public static List<Finding> check(Config config, String... participants) {
+        Objects.requireNonNull(config, "config");
+        Arguments.elements(Arrays.asList(participants), "participants");
         Object found =
                 Pending.await(
                         Native.check(
@@ -99,6 +106,7 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.Closed after {@link #close()}
      */
     public GlobalTransaction begin(TransactionOptions options) {
+        Objects.requireNonNull(options, "options");
         long begun = handle.use(this, it -> Native.begin(it, options.key(), options.timeoutNs()));
         return new GlobalTransaction(begun);
     }
@@ -119,6 +127,7 @@ public final class Coordinator implements AutoCloseable {
      * @return the transaction, to be closed
      */
     public GlobalTransaction begin(String key) {
+        Objects.requireNonNull(key, "key");
         return begin(TransactionOptions.defaults().key(key));
     }
 
@@ -132,6 +141,8 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.Config for an unknown participant, or properties that do not work
      */
     public TransactionalConsumer consumer(String participant, ConsumerOptions options) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(options, "options");
         Object made = handle.use(this, it -> Pending.await(options.make(it, participant)));
         return new TransactionalConsumer((Long) made);
     }
@@ -145,6 +156,8 @@ public final class Coordinator implements AutoCloseable {
      */
     public CompletableFuture<TransactionalConsumer> consumerAsync(
             String participant, ConsumerOptions options) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(options, "options");
         return Pending.future(
                 () -> handle.use(this, it -> options.make(it, participant)),
                 made -> new TransactionalConsumer((Long) made));
@@ -158,6 +171,8 @@ public final class Coordinator implements AutoCloseable {
      * @param transactionalId the producer's transactional.id
      */
     public void settle(String participant, String transactionalId) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(transactionalId, "transactionalId");
         handle.use(this, it -> Pending.await(Native.settle(it, participant, transactionalId)));
     }
 
@@ -169,6 +184,8 @@ public final class Coordinator implements AutoCloseable {
      * @return completed once it is settled
      */
     public CompletableFuture<Void> settleAsync(String participant, String transactionalId) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(transactionalId, "transactionalId");
         return Pending.future(
                 () -> handle.use(this, it -> Native.settle(it, participant, transactionalId)));
     }
@@ -182,6 +199,7 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.Config for what is no id
      */
     public Outcome outcome(String id) {
+        Objects.requireNonNull(id, "id");
         String word = handle.use(this, it -> Native.outcome(it, id));
         return Words.constant(Outcome.class, word);
     }
@@ -193,6 +211,7 @@ public final class Coordinator implements AutoCloseable {
      * @return the transaction, if there is one
      */
     public Optional<KeyedOutcome> outcomeByKey(byte[] key) {
+        Objects.requireNonNull(key, "key");
         Object[] found = handle.use(this, it -> Native.outcomeByKey(it, key));
         return Optional.ofNullable(found)
                 .map(
@@ -209,6 +228,7 @@ public final class Coordinator implements AutoCloseable {
      * @return the transaction, if there is one
      */
     public Optional<KeyedOutcome> outcomeByKey(String key) {
+        Objects.requireNonNull(key, "key");
         return outcomeByKey(key.getBytes(StandardCharsets.UTF_8));
     }
 
@@ -237,6 +257,7 @@ public final class Coordinator implements AutoCloseable {
      * @return its description, if it is known
      */
     public Optional<TransactionInfo> describe(String id) {
+        Objects.requireNonNull(id, "id");
         Object[] found = handle.use(this, it -> Native.describe(it, id));
         return Optional.ofNullable(found).map(raw -> Raw.transaction((Object[]) raw[0]));
     }
@@ -260,6 +281,8 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.InvalidState for one that has ended, or whose decision is another
      */
     public void resolve(String id, Decision decision) {
+        Objects.requireNonNull(id, "id");
+        Objects.requireNonNull(decision, "decision");
         handle.tell(this, it -> Native.resolve(it, id, Words.word(decision)));
     }
 
@@ -272,6 +295,9 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.InvalidState for a branch that is not listed
      */
     public void resolveForeign(String participant, String transactionalId, Decision decision) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(transactionalId, "transactionalId");
+        Objects.requireNonNull(decision, "decision");
         String word = Words.word(decision);
         handle.use(
                 this,
@@ -288,6 +314,9 @@ public final class Coordinator implements AutoCloseable {
      */
     public CompletableFuture<Void> resolveForeignAsync(
             String participant, String transactionalId, Decision decision) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(transactionalId, "transactionalId");
+        Objects.requireNonNull(decision, "decision");
         String word = Words.word(decision);
         return Pending.future(
                 () ->
@@ -305,6 +334,7 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.InvalidState for one without such an outcome
      */
     public void forget(String id) {
+        Objects.requireNonNull(id, "id");
         handle.tell(this, it -> Native.forget(it, id));
     }
 
@@ -329,6 +359,7 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.Config for an unknown one
      */
     public void verified(String participant) {
+        Objects.requireNonNull(participant, "participant");
         handle.use(this, it -> Pending.await(Native.verified(it, participant)));
     }
 
@@ -339,6 +370,7 @@ public final class Coordinator implements AutoCloseable {
      * @return completed once it does
      */
     public CompletableFuture<Void> verifiedAsync(String participant) {
+        Objects.requireNonNull(participant, "participant");
         return Pending.future(() -> handle.use(this, it -> Native.verified(it, participant)));
     }
 
@@ -360,6 +392,7 @@ public final class Coordinator implements AutoCloseable {
      * @throws GtcException.Config for an unknown one
      */
     public List<Finding> checkParticipants(String... participants) {
+        Arguments.elements(Arrays.asList(participants), "participants");
         Object found =
                 handle.use(this, it -> Pending.await(Native.checkOpen(it, participants, null)));
         return Raw.list(found, Raw::finding);
@@ -372,6 +405,7 @@ public final class Coordinator implements AutoCloseable {
      * @return what was found
      */
     public CompletableFuture<List<Finding>> checkAsync(String... participants) {
+        Arguments.elements(Arrays.asList(participants), "participants");
         return Pending.future(
                 () -> handle.use(this, it -> Native.checkOpen(it, participants, null)),
                 found -> Raw.list(found, Raw::finding));

@@ -2,6 +2,7 @@ package gtc;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.LongFunction;
@@ -47,6 +48,8 @@ public final class GlobalTransaction implements AutoCloseable {
      * @throws GtcException.InvalidState after the end
      */
     public void send(String participant, OutgoingRecord record) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(record, "record");
         use(it -> Pending.await(record.send(it, participant)));
     }
 
@@ -58,6 +61,8 @@ public final class GlobalTransaction implements AutoCloseable {
      * @return completed once the producer has it
      */
     public CompletableFuture<Void> sendAsync(String participant, OutgoingRecord record) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(record, "record");
         return Pending.future(() -> use(it -> record.send(it, participant)));
     }
 
@@ -69,7 +74,9 @@ public final class GlobalTransaction implements AutoCloseable {
      * @param records the records, which cross into the native side in one call
      */
     public void sendMany(String participant, List<OutgoingRecord> records) {
-        use(it -> Pending.await(OutgoingRecord.send(it, participant, records)));
+        Objects.requireNonNull(participant, "participant");
+        List<OutgoingRecord> all = Arguments.elements(records, "records");
+        use(it -> Pending.await(OutgoingRecord.send(it, participant, all)));
     }
 
     /**
@@ -80,7 +87,9 @@ public final class GlobalTransaction implements AutoCloseable {
      * @return completed once the producer has them
      */
     public CompletableFuture<Void> sendManyAsync(String participant, List<OutgoingRecord> records) {
-        return Pending.future(() -> use(it -> OutgoingRecord.send(it, participant, records)));
+        Objects.requireNonNull(participant, "participant");
+        List<OutgoingRecord> all = Arguments.elements(records, "records");
+        return Pending.future(() -> use(it -> OutgoingRecord.send(it, participant, all)));
     }
 
     /**
@@ -93,6 +102,7 @@ public final class GlobalTransaction implements AutoCloseable {
      *     read again
      */
     public void sendOffsets(Batch batch) {
+        Objects.requireNonNull(batch, "batch");
         use(it -> Pending.await(sendOffsets(it, batch)));
     }
 
@@ -103,6 +113,7 @@ public final class GlobalTransaction implements AutoCloseable {
      * @return completed once they are sent
      */
     public CompletableFuture<Void> sendOffsetsAsync(Batch batch) {
+        Objects.requireNonNull(batch, "batch");
         return Pending.future(() -> use(it -> sendOffsets(it, batch)));
     }
 
@@ -116,6 +127,7 @@ public final class GlobalTransaction implements AutoCloseable {
      * @param consumer the consumer
      */
     public void sendOffsets(TransactionalConsumer consumer) {
+        Objects.requireNonNull(consumer, "consumer");
         use(it -> Pending.await(sendOffsets(it, consumer)));
     }
 
@@ -126,6 +138,7 @@ public final class GlobalTransaction implements AutoCloseable {
      * @return completed once they are sent
      */
     public CompletableFuture<Void> sendOffsetsAsync(TransactionalConsumer consumer) {
+        Objects.requireNonNull(consumer, "consumer");
         return Pending.future(() -> use(it -> sendOffsets(it, consumer)));
     }
 
@@ -149,6 +162,9 @@ public final class GlobalTransaction implements AutoCloseable {
      *     discarded
      */
     public OwnBranch enlist(String participant, String transactionalId, VersionClass versionClass) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(transactionalId, "transactionalId");
+        Objects.requireNonNull(versionClass, "versionClass");
         return branch(participant, transactionalId, Words.word(versionClass), Identity.UNKNOWN);
     }
 
@@ -162,6 +178,9 @@ public final class GlobalTransaction implements AutoCloseable {
      */
     public CompletableFuture<OwnBranch> enlistAsync(
             String participant, String transactionalId, VersionClass versionClass) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(transactionalId, "transactionalId");
+        Objects.requireNonNull(versionClass, "versionClass");
         String word = Words.word(versionClass);
         return Pending.future(
                 () -> enlist(participant, transactionalId, word, Identity.UNKNOWN),
@@ -186,6 +205,9 @@ public final class GlobalTransaction implements AutoCloseable {
      */
     public <K, V> OwnProducer<K, V> enlist(
             String participant, Producer<K, V> producer, String transactionalId) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(producer, "producer");
+        Objects.requireNonNull(transactionalId, "transactionalId");
         return enlisted(
                 producer, branch(participant, transactionalId, null, Identity.of(producer)));
     }
@@ -207,6 +229,10 @@ public final class GlobalTransaction implements AutoCloseable {
             Producer<K, V> producer,
             String transactionalId,
             VersionClass versionClass) {
+        Objects.requireNonNull(participant, "participant");
+        Objects.requireNonNull(producer, "producer");
+        Objects.requireNonNull(transactionalId, "transactionalId");
+        Objects.requireNonNull(versionClass, "versionClass");
         String word = Words.word(versionClass);
         return enlisted(
                 producer, branch(participant, transactionalId, word, Identity.of(producer)));
@@ -264,6 +290,7 @@ public final class GlobalTransaction implements AutoCloseable {
      * @return the id
      */
     public String commit(CommitReturn report) {
+        Objects.requireNonNull(report, "report");
         return commitWith(end(), report);
     }
 
@@ -283,6 +310,7 @@ public final class GlobalTransaction implements AutoCloseable {
      * @return the id
      */
     public CompletableFuture<String> commitAsync(CommitReturn report) {
+        Objects.requireNonNull(report, "report");
         return ended(
                 producers -> {
                     if (!producers.isEmpty()) {
@@ -320,6 +348,7 @@ public final class GlobalTransaction implements AutoCloseable {
      * @throws GtcException.InvalidState its end was asked for before
      */
     public void abort(String reason) {
+        Objects.requireNonNull(reason, "reason");
         abortWith(end(), reason);
     }
 
@@ -335,6 +364,7 @@ public final class GlobalTransaction implements AutoCloseable {
      * @return completed once all have done so
      */
     public CompletableFuture<Void> abortAsync(String reason) {
+        Objects.requireNonNull(reason, "reason");
         return ended(producers -> abortWithAsync(producers, reason));
     }
 
@@ -416,15 +446,21 @@ public final class GlobalTransaction implements AutoCloseable {
 
     private GtcException over() {
         String problem = "its end was asked for before";
+        String remedy = "ask for its outcome, or begin another transaction";
         return GtcException.of(
                 ErrorKind.INVALID_STATE.code(),
                 new GtcException.Details(
-                        "invalid-state: transaction " + id + ": " + problem,
+                        "invalid-state: transaction "
+                                + id
+                                + ": "
+                                + problem
+                                + "; remedy: "
+                                + remedy,
                         Retry.NEVER,
                         "use transaction",
                         null,
                         id,
                         problem,
-                        null));
+                        remedy));
     }
 }

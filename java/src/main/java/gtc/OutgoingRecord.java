@@ -3,6 +3,7 @@ package gtc;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * A record to write: {@code OutgoingRecord.to("orders").key("1").value(bytes)}. Each method gives
@@ -41,6 +42,7 @@ public final class OutgoingRecord {
      * @return a record without key and value
      */
     public static OutgoingRecord to(String topic) {
+        Objects.requireNonNull(topic, "topic");
         return new OutgoingRecord(topic, null, null, List.of(), NO_PARTITION, NO_TIMESTAMP);
     }
 
@@ -92,6 +94,7 @@ public final class OutgoingRecord {
      * @return a record with it
      */
     public OutgoingRecord header(String name, byte[] value) {
+        Objects.requireNonNull(name, "name");
         List<Header> more = new ArrayList<>(headers);
         more.add(new Header(name, value));
         return headers(more);
@@ -104,8 +107,9 @@ public final class OutgoingRecord {
      * @return a record with them
      */
     public OutgoingRecord headers(List<Header> headers) {
+        Objects.requireNonNull(headers, "headers");
         return new OutgoingRecord(
-                topic, key, value, List.copyOf(headers), partition, timestampMs);
+                topic, key, value, Arguments.elements(headers, "headers"), partition, timestampMs);
     }
 
     /**

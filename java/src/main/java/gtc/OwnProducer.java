@@ -3,6 +3,7 @@ package gtc;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -15,6 +16,7 @@ import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.metrics.KafkaMetric;
 
 /**
@@ -53,6 +55,7 @@ public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> 
 
     @Override
     public Future<RecordMetadata> send(ProducerRecord<K, V> record, Callback callback) {
+        Objects.requireNonNull(record, "record");
         enter();
         try {
             branch.sent();
@@ -82,6 +85,8 @@ public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> 
     @Override
     public void sendOffsetsToTransaction(
             Map<TopicPartition, OffsetAndMetadata> offsets, ConsumerGroupMetadata group) {
+        Objects.requireNonNull(offsets, "offsets");
+        Objects.requireNonNull(group, "group");
         enter();
         try {
             branch.sent();
@@ -223,7 +228,7 @@ public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> 
     void prepare() {
         refuse();
         try {
-            producer.flush();
+            through(producer::flush);
         } catch (RuntimeException error) {
             branch.failed(error);
             return;
@@ -236,16 +241,38 @@ public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> 
     /** After the outcome: the producer's own call, which is a repeat, lets it go on. */
     @Override
     void end(Decision decision) {
-        // The client would give up at once, and the producer would have to be discarded.
-        boolean interrupted = Thread.interrupted();
         try {
-            if (branch.finished() == Reuse.REUSE) {
-                call(decision);
-                reuse = Reuse.REUSE;
-            }
+            through(
+                    () -> {
+                        if (branch.finished() == Reuse.REUSE) {
+                            call(decision);
+                            reuse = Reuse.REUSE;
+                        }
+                    });
         } catch (RuntimeException error) {
             String text = "an own producer cannot go on; its transaction has ended as decided";
             LOGGER.log(System.Logger.Level.WARNING, text, error);
+        }
+    }
+
+    /**
+     * Runs a call of the client to its end: interrupted, it would give up half-way, and the producer
+     * would have to be discarded. The interrupt is seen by what waits next. Each call may be made
+     * again.
+     */
+    private static void through(Runnable call) {
+        boolean interrupted = Thread.interrupted();
+        try {
+            while (true) {
+                try {
+                    call.run();
+                    return;
+                } catch (InterruptException | WaitInterruptedException interrupt) {
+                    interrupted = true;
+                    // The client has set it again.
+                    Thread.interrupted();
+                }
+            }
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
@@ -269,7 +296,11 @@ public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> 
     void discardUnlessEnded() {
         if (reuse == null) {
             reuse = Reuse.DISCARD;
-            producer.close(Duration.ZERO);
+            try {
+                through(() -> producer.close(Duration.ZERO));
+            } catch (RuntimeException error) {
+                LOGGER.log(System.Logger.Level.WARNING, "closing an own producer", error);
+            }
         }
     }
 

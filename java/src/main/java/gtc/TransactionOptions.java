@@ -2,6 +2,7 @@ package gtc;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Objects;
 
 /** How a transaction begins. */
 public final class TransactionOptions {
@@ -31,6 +32,7 @@ public final class TransactionOptions {
      * @return the options with it
      */
     public TransactionOptions key(byte[] key) {
+        Objects.requireNonNull(key, "key");
         return new TransactionOptions(key.clone(), timeout);
     }
 
@@ -41,6 +43,7 @@ public final class TransactionOptions {
      * @return the options with it
      */
     public TransactionOptions key(String key) {
+        Objects.requireNonNull(key, "key");
         return new TransactionOptions(key.getBytes(StandardCharsets.UTF_8), timeout);
     }
 

@@ -2,6 +2,7 @@ package gtc;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -118,6 +119,7 @@ public final class TransactionalConsumer implements AutoCloseable {
      * @param offset the next offset to read
      */
     public void resumeAt(String topic, int partition, long offset) {
+        Objects.requireNonNull(topic, "topic");
         handle.use(this, it -> Pending.await(Native.resumeAt(it, topic, partition, offset)));
     }
 
@@ -130,6 +132,7 @@ public final class TransactionalConsumer implements AutoCloseable {
      * @return completed once it has gone on
      */
     public CompletableFuture<Void> resumeAtAsync(String topic, int partition, long offset) {
+        Objects.requireNonNull(topic, "topic");
         return Pending.future(
                 () -> handle.use(this, it -> Native.resumeAt(it, topic, partition, offset)));
     }

@@ -9,11 +9,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What blocks, on real clusters. */
@@ -122,6 +126,92 @@ class CoordinatorTest {
         }
         assertThrows(GtcException.Closed.class, coordinator::begin);
         coordinator.close();
+    }
+
+    @Test
+    void whatNoClusterCanTakeIsRefusedAtOnce() throws Exception {
+        String topic = world.topic();
+        try (Coordinator coordinator = world.open()) {
+            for (String name : new String[] {"", "a\0b"}) {
+                try (GlobalTransaction txn = coordinator.begin()) {
+                    txn.send("us", OutgoingRecord.to(topic).value("value"));
+                    OutgoingRecord record = OutgoingRecord.to(name);
+                    assertThrows(GtcException.Config.class, () -> txn.send("eu", record));
+                    GtcException aborted = assertThrows(GtcException.Aborted.class, txn::commit);
+                    assertEquals(Retry.NEVER, aborted.retry());
+                }
+            }
+            try (GlobalTransaction txn = coordinator.begin()) {
+                GtcException empty =
+                        assertThrows(
+                                GtcException.Config.class,
+                                () -> txn.enlist("eu", "", VersionClass.V2));
+                assertTrue(empty.problem().contains("transactional.id"), empty.problem());
+            }
+            assertThrows(GtcException.Config.class, () -> coordinator.settle("eu", ""));
+            assertThrows(GtcException.Config.class, () -> coordinator.begin("k".repeat(1025)));
+        }
+        assertEquals(List.of(), world.committed("us", topic));
+    }
+
+    @Test
+    void aPlaceThatTheClusterDoesNotHaveIsNotToBeTriedAgain() throws Exception {
+        String topic = world.topic();
+        try (Coordinator coordinator = world.open()) {
+            for (OutgoingRecord record :
+                    List.of(OutgoingRecord.to(topic).partition(99), OutgoingRecord.to("no-such"))) {
+                try (GlobalTransaction txn = coordinator.begin()) {
+                    txn.send("us", OutgoingRecord.to(topic).value("value"));
+                    GtcException error =
+                            assertThrows(
+                                    GtcException.class,
+                                    () -> {
+                                        txn.send("eu", record);
+                                        txn.commit();
+                                    });
+                    assertEquals(Retry.NEVER, error.retry(), error.getMessage());
+                    assertTrue(error.problem().contains(record.topic()), error.problem());
+                    assertTrue(error.problem().contains("`eu`"), error.problem());
+                }
+            }
+        }
+        assertEquals(List.of(), world.committed("us", topic));
+    }
+
+    @Test
+    void aNullIsRefusedByTheNameOfTheArgument() {
+        try (Coordinator coordinator = world.open();
+                GlobalTransaction txn = coordinator.begin()) {
+            OutgoingRecord record = OutgoingRecord.to("topic");
+            Map<String, Executable> attempts = new LinkedHashMap<>();
+            attempts.put("report", () -> txn.commit(null));
+            attempts.put("reason", () -> txn.abort(null));
+            attempts.put("participant", () -> txn.send(null, record));
+            attempts.put("record", () -> txn.sendAsync("eu", null));
+            attempts.put("records[1]", () -> txn.sendMany("eu", Arrays.asList(record, null)));
+            attempts.put("batch", () -> txn.sendOffsets((Batch) null));
+            attempts.put("versionClass", () -> txn.enlist("eu", "id", null));
+            attempts.put("transactionalId", () -> coordinator.settle("eu", null));
+            attempts.put("id", () -> coordinator.outcome(null));
+            attempts.put("key", () -> coordinator.begin((String) null));
+            attempts.put("decision", () -> coordinator.resolve("1-1", null));
+            attempts.put("options", () -> coordinator.consumer("eu", null));
+            attempts.put("topics[0]", () -> ConsumerOptions.group("g", (String) null));
+            attempts.put("topic", () -> OutgoingRecord.to(null));
+            attempts.put("name", () -> record.header(null, null));
+            attempts.put("config", () -> Coordinator.open((Config) null));
+            attempts.put("the value of coordinator.id", () -> Config.builder().set("coordinator.id", null));
+            attempts.forEach(
+                    (name, attempt) -> {
+                        Exception refused = assertThrows(NullPointerException.class, attempt);
+                        assertEquals(name, refused.getMessage());
+                    });
+            assertThrows(
+                    IllegalArgumentException.class,
+                    () -> Config.builder().set("coordinator.id", List.of("x")));
+            // Nothing was asked for by any of them.
+            txn.commit();
+        }
     }
 
     @Test

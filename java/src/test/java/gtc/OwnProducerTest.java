@@ -1,6 +1,7 @@
 package gtc;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -300,6 +301,63 @@ class OwnProducerTest {
             coordinator.settle("eu", topic);
             coordinator.recover();
             assertEquals(Outcome.COMMITTED, coordinator.outcome(txn.id()));
+        }
+        assertCommitted("value");
+    }
+
+    /** The client gives up at once where it is interrupted, and says so by an exception of its own. */
+    @Test
+    void anInterruptIsSeenAfterTheEnd() throws Exception {
+        try (Coordinator coordinator = world.open();
+                KafkaProducer<String, String> producer = producer();
+                GlobalTransaction txn = coordinator.begin()) {
+            producer.beginTransaction();
+            OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+            own.send(record("value"));
+            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            Thread.currentThread().interrupt();
+            String id = txn.commit();
+            assertTrue(Thread.interrupted());
+            assertEquals(txn.id(), id);
+            assertEquals(Reuse.REUSE, own.finished());
+        }
+        assertCommitted("value");
+    }
+
+    @Test
+    void anInterruptDoesNotHideThatItAborted() throws Exception {
+        try (Coordinator coordinator = world.open();
+                GlobalTransaction txn = coordinator.begin()) {
+            KafkaProducer<String, String> producer = producer();
+            producer.beginTransaction();
+            OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+            own.send(record("x".repeat(TOO_LARGE_BYTES)));
+            Thread.currentThread().interrupt();
+            assertThrows(GtcException.Aborted.class, txn::commit);
+            assertTrue(Thread.interrupted());
+            assertEquals(Reuse.DISCARD, own.finished());
+            coordinator.settle("eu", topic);
+        }
+    }
+
+    @Test
+    void aBranchTellsOfItsEndAfterItWasInDoubt() throws Exception {
+        Config losing =
+                world.values(Map.of("client.id", World.LOSES_FIRST_END + topic))
+                        .set(ConfigKeys.COORDINATOR_LIMITS_REPORT_TIMEOUT_MS, 1)
+                        .build();
+        try (Coordinator coordinator = Coordinator.open(losing);
+                KafkaProducer<String, String> producer = producer();
+                GlobalTransaction txn = coordinator.begin()) {
+            producer.beginTransaction();
+            OwnBranch branch = txn.enlist("eu", topic, VersionClass.V2);
+            producer.send(record("value")).get();
+            branch.stateDelivered();
+            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            assertThrows(GtcException.InDoubt.class, txn::commit);
+            coordinator.settle("eu", topic);
+            assertNotNull(branch.finished());
+            producer.close(Duration.ZERO);
         }
         assertCommitted("value");
     }
