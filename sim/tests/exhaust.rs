@@ -58,14 +58,20 @@ fn a_crash_at_any_step_of_one_transaction_does_no_harm() {
 
 #[test]
 fn what_is_reduced_is_found_without_reduction_too() {
-    let mut plain = world("v1", MESSAGES);
-    plain.transactions = 1;
-    let reduced = visit(&plain);
-    plain.reduced = false;
-    let whole = visit(&plain);
-    assert!(reduced.states < whole.states, "{reduced:?} {whole:?}");
-    // It visits a part of the whole: as many ends are the same ends.
-    assert_eq!(reduced.ends, whole.ends, "{reduced:?} {whole:?}");
+    let zombie = Faults {
+        zombie: true,
+        ..Faults::default()
+    };
+    for kinds in [MESSAGES, zombie] {
+        let mut plain = world("v1", kinds);
+        plain.transactions = 1;
+        let reduced = visit(&plain);
+        plain.reduced = false;
+        let whole = visit(&plain);
+        assert!(reduced.states < whole.states, "{reduced:?} {whole:?}");
+        // It visits a part of the whole: as many ends are the same ends.
+        assert_eq!(reduced.ends, whole.ends, "{reduced:?} {whole:?}");
+    }
 }
 
 /// A log that loses what it was given, but for the starts.

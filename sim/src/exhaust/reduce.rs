@@ -12,9 +12,10 @@ impl Engine {
     /// steps of others happen makes no difference, so it is taken first. It is on a name that only the owner can
     /// reach, and nobody else who lists would be surprised by: so there is no zombie.
     ///
-    /// To initialise a name that the log knows leaves no trace for a successor. A vote leaves none when its owner
-    /// dies, but a zombie could be told another one after its successor has ended the branch. All else that the
-    /// owner does on such a name, or in the log, a crash would tell from what it did not do.
+    /// To initialise a name that the log knows leaves no trace for a successor, and a vote leaves none when its owner
+    /// dies. But a zombie could initialise the name after its successor has listed the cluster, and be told another
+    /// vote after its successor has ended the branch: so both wait where one may still come. All else that the owner
+    /// does on such a name, or in the log, a crash would tell from what it did not do.
     pub fn undisturbed(&self, scene: &Scene, steps: &mut Vec<Step>) {
         if scene.actors.len() > 1 {
             return;
@@ -27,7 +28,7 @@ impl Engine {
                 participant,
                 transactional_id,
                 ..
-            } => self.is_alone(scene, (usize::from(participant.0), transactional_id)),
+            } => held && self.is_alone(scene, (usize::from(participant.0), transactional_id)),
             Action::Prepare {
                 participant,
                 transactional_id,
