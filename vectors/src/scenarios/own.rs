@@ -1,8 +1,8 @@
 //! Producers that the application owns.
 
 use gtc_core::{
-    AbortReason, BrokerState, EndAnswer, Event, HeuristicKind, Outcome, ParticipantId, Refusal,
-    Request, Response, Reuse, TransactionId, VersionClass, WriteReport,
+    AbortReason, BrokerState, EndAnswer, Event, HeuristicKind, Outcome, ParticipantId,
+    ProducerIdentity, Refusal, Request, Response, Reuse, TransactionId, VersionClass, WriteReport,
 };
 
 use super::{alone, ended, seconds, vote, with};
@@ -91,6 +91,12 @@ pub(super) fn all() -> Vec<Scenario> {
             "own-heuristic",
             "The application ended its branch against the decision: heuristic, told as mixed.",
             (own, own_heuristic),
+        ),
+        with(
+            "own-hazard",
+            "The application commits by itself, and somebody initialises the producer before the vote: nothing shows how the \
+             branch ended, which is recorded as a hazard, told as mixed and never as aborted.",
+            (own, own_hazard),
         ),
     ]
 }
@@ -348,4 +354,30 @@ fn own_heuristic(play: &mut Play) {
     play.answer("inquire", found(BrokerState::CompleteAbort));
     play.settle();
     play.told(|event| matches!(event, Event::Heuristic(_, branch) if branch.kind == HeuristicKind::Aborted));
+}
+
+fn own_hazard(play: &mut Play) {
+    let id = enlisted(play, VersionClass::V1);
+    play.commit(id);
+    let before = play.clusters.producer(EU, OWN);
+    let anew = ProducerIdentity {
+        epoch: before.epoch + 1,
+        ..before
+    };
+    let writes = WriteReport {
+        stated_delivered: true,
+        ..WriteReport::default()
+    };
+    play.answer("prepare", vote(writes, Some((BrokerState::Empty, anew))));
+    let found = described(BrokerState::Empty, anew);
+    play.answer("inquire", Response::Inquired(found));
+    play.settle();
+    play.told(|event| matches!(event, Event::Heuristic(_, branch) if branch.kind == HeuristicKind::Hazard));
+    play.told(|event| {
+        let Event::Ended { outcome, .. } = event else {
+            return false;
+        };
+        matches!(outcome, Outcome::Mixed { .. })
+    });
+    released(play, Reuse::Discard);
 }

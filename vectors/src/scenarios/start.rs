@@ -61,6 +61,18 @@ pub(super) fn all() -> Vec<Scenario> {
             (alone, hidden),
         ),
         with(
+            "start-look-refused",
+            "The cluster refuses to say whether it knows the probe, so that its listing would say nothing either: nothing \
+             is listed nor initialised, and it is asked again until it answers (R8, R13).",
+            (alone, look_refused),
+        ),
+        with(
+            "start-probe-known",
+            "The cluster knows the probe that this start is about to make: another owner of this incarnation has been \
+             there, the log is a copy, so it stops without a listing (R13).",
+            (own_probe, probe_known),
+        ),
+        with(
             "start-another-cluster",
             "The address leads to another cluster than the log knows: the participant is stopped (R17).",
             (known_clusters, another),
@@ -240,6 +252,32 @@ fn hidden(play: &mut Play) {
     };
     play.answer("list", Response::Listed(listing));
     is_unavailable(play);
+}
+
+/// TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+const NOT_ALLOWED: i16 = 53;
+
+fn look_refused(play: &mut Play) {
+    play.settle_but(|action| action.name() == "inquire");
+    let refused = gtc_core::Inquiry::Refused(NOT_ALLOWED);
+    play.answer("inquire", Response::Inquired(refused));
+    is_unavailable(play);
+    assert!(!play.asked.contains(&"list"), "{:?}", play.asked);
+    assert!(!play.asked.contains(&"fence"), "{:?}", play.asked);
+    play.pass(seconds(1));
+    play.settle();
+    status(play, EU, |status| *status == ParticipantStatus::Verified);
+}
+
+fn own_probe(setup: &mut Setup) {
+    known_clusters(setup);
+    let id = format!("gtc.orders.{OWN_LOG}.2.eu.0");
+    setup.clusters.know(EU, &id, BrokerState::Empty);
+}
+
+fn probe_known(play: &mut Play) {
+    stale(play);
+    assert!(!play.asked.contains(&"list"), "{:?}", play.asked);
 }
 
 fn another(play: &mut Play) {
