@@ -124,14 +124,14 @@ rules! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rules {
     #[cfg(feature = "broken")]
-    without: Option<Broken>,
+    without: [Option<Broken>; 2],
 }
 
 impl Rules {
     #[cfg(feature = "broken")]
-    pub(crate) const fn without(rule: Broken) -> Self {
+    pub(crate) const fn without(rule: Broken, mask: Option<Broken>) -> Self {
         Self {
-            without: Some(rule),
+            without: [Some(rule), mask],
         }
     }
 
@@ -139,7 +139,7 @@ impl Rules {
     #[cfg(feature = "broken")]
     #[inline]
     pub(crate) fn lack(self, rule: Broken) -> bool {
-        self.without == Some(rule)
+        self.without.contains(&Some(rule))
     }
 
     /// Whether this rule is left out: never.

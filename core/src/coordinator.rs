@@ -114,7 +114,7 @@ impl Coordinator {
         Self::with_rules(config, ledger, now, Rules::default())
     }
 
-    /// A coordinator that leaves a rule out, for the tests that must notice it.
+    /// A coordinator that leaves a rule out, and the one that masks it if need be, for the tests that must notice it.
     ///
     /// # Errors
     /// As [`Coordinator::new`].
@@ -123,9 +123,9 @@ impl Coordinator {
         config: Config,
         ledger: Ledger,
         now: Now,
-        rule: Broken,
+        (rule, mask): (Broken, Option<Broken>),
     ) -> Result<Self, ConfigError> {
-        Self::with_rules(config, ledger, now, Rules::without(rule))
+        Self::with_rules(config, ledger, now, Rules::without(rule, mask))
     }
 
     fn with_rules(

@@ -88,13 +88,21 @@ fn survive(rule: Broken, many: Many) -> Survival {
     }
 }
 
-/// What the history of a seed shows without the rule, if it is clean with all of them.
+/// What the history of a seed shows without the rule, if it is clean with it. One that another masks is left out together
+/// with that one, which alone must show nothing.
 pub fn notices(rule: Broken, seed: u64, options: Options) -> Option<Violation> {
+    let mask = report::mask(rule);
     let without = Options {
         without: Some(rule),
+        mask,
         ..options
     };
     let violation = run_seed(seed, without).result.err()?;
-    // What happens with all rules as well says nothing of this one.
-    run_seed(seed, options).result.is_ok().then_some(violation)
+    // What happens with the rule as well says nothing of it.
+    let with = Options {
+        without: mask,
+        ..options
+    };
+    let clean = |options| run_seed(seed, options).result.is_ok();
+    (clean(options) && clean(with)).then_some(violation)
 }

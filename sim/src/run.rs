@@ -20,6 +20,9 @@ pub struct Options {
     /// The rule that the coordinators leave out.
     #[cfg(feature = "broken")]
     pub without: Option<gtc_core::Broken>,
+    /// The rule that they leave out with it, because it would hide that.
+    #[cfg(feature = "broken")]
+    pub mask: Option<gtc_core::Broken>,
 }
 
 impl Default for Options {
@@ -30,6 +33,8 @@ impl Default for Options {
             story: false,
             #[cfg(feature = "broken")]
             without: None,
+            #[cfg(feature = "broken")]
+            mask: None,
         }
     }
 }

@@ -51,10 +51,12 @@ mod with_the_feature {
 
     /// The options of one history.
     pub fn options(arguments: &Arguments) -> Result<Options, String> {
+        let without = rule(arguments)?;
         Ok(Options {
             trace: arguments.trace,
             story: arguments.story,
-            without: rule(arguments)?,
+            without,
+            mask: without.and_then(report::mask),
             ..Options::default()
         })
     }

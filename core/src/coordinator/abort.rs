@@ -102,6 +102,7 @@ impl Coordinator {
             return;
         };
         let mut ending = ending.written_by(producer).after_a_no(refused);
+        ending.rules = self.rules;
         // What ends a branch can be hidden by whoever initialises its producer after the vote.
         let proved = seen.and_then(|found| ending.proved_by(&found));
         branch.state = BranchState::Ending(ending.into());

@@ -124,7 +124,9 @@ impl World {
     #[must_use]
     pub fn without(mut self, rule: gtc_core::Broken) -> Self {
         self.start = Arc::new(move |config, ledger, now| {
-            Coordinator::with_broken(config, ledger, now, rule).expect("the configuration is valid")
+            let rules = (rule, None);
+            Coordinator::with_broken(config, ledger, now, rules)
+                .expect("the configuration is valid")
         });
         self
     }

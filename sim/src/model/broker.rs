@@ -232,8 +232,10 @@ impl Broker {
             unreachable!("only Write is written");
         };
         let other = |open: &Tag| open.transaction != tag.transaction;
-        if self.open_tag(id).is_some_and(other) && self.producer(id) == Some(*producer) {
-            // Its sequence number is behind what the next transaction has written.
+        if self.open_tag(id).is_some_and(other)
+            && self.producer(id) == Some(*producer)
+            && !self.is_awaited(*producer, tag, *number)
+        {
             return Err(code::OUT_OF_ORDER_SEQUENCE_NUMBER);
         }
         match class {
@@ -245,6 +247,13 @@ impl Broker {
         self.partition
             .append(producer.producer_id, tag.clone(), *number);
         Ok(*producer)
+    }
+
+    /// A late record has the sequence number that is expected of its producer, where nothing was written by it since, in
+    /// whatever transaction.
+    fn is_awaited(&self, producer: ProducerIdentity, tag: &Tag, number: u64) -> bool {
+        let over = self.fates.get(tag).is_some_and(|fate| *fate != Fate::Open);
+        over && self.partition.last_number(producer.producer_id) < Some(number)
     }
 
     fn verify(&self, id: &str, producer: ProducerIdentity) -> Result<(), i16> {

@@ -47,6 +47,18 @@ impl Partition {
         }
     }
 
+    /// The number of the last record of a producer.
+    pub fn last_number(&self, producer: i64) -> Option<u64> {
+        self.items.iter().rev().find_map(|item| match item {
+            Item::Record {
+                producer_id,
+                number,
+                ..
+            } if *producer_id == producer => Some(*number),
+            _ => None,
+        })
+    }
+
     /// The last stable offset: readers of committed data wait here.
     pub fn last_stable(&self) -> usize {
         let first_open = self.open.values().min();

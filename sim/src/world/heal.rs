@@ -11,7 +11,7 @@ use super::clusters::CEILINGS_MS;
 use super::log::{Sync, log_of};
 use super::network::Link;
 use super::process::Role;
-use crate::invariants::{ac5_termination, log_identity, offsets, usable};
+use crate::invariants::{ac5_termination, offsets, usable};
 use crate::model::broker::Broker;
 use crate::violation::demand;
 
@@ -253,33 +253,5 @@ impl World {
     fn heal_twice(&mut self) {
         self.heal_once();
         self.heal_once();
-    }
-
-    /// Runs a start on an old copy of the log, on a good network, until it is refused. One that is `blind` cannot know, and
-    /// must have done nothing that hides the truth once it is allowed to see.
-    pub fn run_on_copy(&mut self, blind: bool) {
-        let faults = std::mem::replace(&mut self.faults, false);
-        for round in 0..60 {
-            if self.process.stopped.is_some() {
-                break;
-            }
-            if blind && round == 20 {
-                self.set_blind(false);
-            }
-            let log = self.process.log;
-            while !self.logs[log].is_idle() {
-                self.sync_log(log, Sync::Durable);
-            }
-            for _ in 0..self.process.driver.outstanding.len() {
-                self.run_action(0);
-            }
-            while !self.process.driver.responses.is_empty() {
-                self.answer_some();
-            }
-            self.advance(Duration::from_millis(100));
-        }
-        self.faults = faults;
-        demand(log_identity::copy_refused(self.process.stopped.as_ref()));
-        self.lose_driver();
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use gtc_core::VersionClass;
+
 use super::app::own::Stage;
 use super::{MARGIN, World};
 use crate::swarm::Fault;
@@ -15,6 +17,8 @@ impl World {
         self.copy_where_it_hurts();
         self.wait_where_it_hurts();
         self.go_on_where_it_hurts();
+        self.give_up_where_it_hurts();
+        self.lose_rights_where_it_hurts();
         let log = &self.logs[self.process.log];
         let lazy = !log.is_idle() && !log.is_wanted();
         if lazy && self.has(Fault::Crash) && self.source.once_in(8 * self.swarm.calm) {
@@ -39,6 +43,26 @@ impl World {
             self.advance(Duration::from_micros(close_us - now_us));
         } else {
             self.advance(Duration::from_secs(2));
+        }
+    }
+
+    /// An own v1 producer gives up the last record of what it has open, and goes on.
+    fn give_up_where_it_hurts(&mut self) {
+        if !self.has(Fault::Records) || !self.source.once_in(3) {
+            return;
+        }
+        for index in 0..self.process.app.owns.len() {
+            let own = &self.process.app.owns[index];
+            let Stage::Writing(id) = own.stage else {
+                continue;
+            };
+            let open = self.process.app.open.get(&id);
+            let votes = open.is_some_and(|open| !open.asked && open.waiting == 0);
+            let tag = self.brokers[own.p].open_tag(&own.name);
+            let wrote = tag.is_some_and(|tag| tag.transaction == id && !tag.stray);
+            if own.class == VersionClass::V1 && votes && wrote {
+                return self.give_up_by_own(index, id);
+            }
         }
     }
 

@@ -218,6 +218,12 @@ impl Log {
             .any(|view| view.state == TransactionState::Active)
     }
 
+    /// Whether nothing in it is decided and not ended.
+    pub fn is_all_undecided(&self) -> bool {
+        let mut views = self.state.list().into_iter();
+        views.all(|view| view.state == TransactionState::Active)
+    }
+
     /// Whether the log holds a heuristic outcome.
     pub fn is_mixed(&self, id: TransactionId) -> bool {
         self.state.outcome(id) == KnownOutcome::Mixed

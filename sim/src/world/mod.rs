@@ -3,6 +3,7 @@
 pub mod account;
 pub mod app;
 mod clusters;
+mod copies;
 mod drain;
 pub mod driver;
 mod heal;

@@ -3,17 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use gtc_core::{
-    ActionId, Config, Coordinator, Incarnation, Ledger, Now, SlotName, StopReason, Time,
-    TransactionId,
-};
+use gtc_core::{ActionId, Config, Coordinator, Ledger, Now, StopReason, Time, TransactionId};
 
 use super::World;
 use super::app::App;
 use super::driver::Driver;
 use super::log::Writer;
 use crate::invariants::transitions::Walk;
-use crate::model::broker::Broker;
 use crate::run::Options;
 use crate::swarm::Fault;
 
@@ -101,7 +97,8 @@ fn coordinator(config: &Config, ledger: Ledger, now: Now, options: Options) -> C
     let config = config.clone();
     #[cfg(feature = "broken")]
     if let Some(rule) = options.without {
-        return Coordinator::with_broken(config, ledger, now, rule).expect("valid");
+        let rules = (rule, options.mask);
+        return Coordinator::with_broken(config, ledger, now, rules).expect("valid");
     }
     Coordinator::new(config, ledger, now).expect("valid")
 }
@@ -139,7 +136,7 @@ impl World {
     }
 
     /// A new process on a log, with the configuration of the current one.
-    fn successor(&mut self, log: usize) -> Process {
+    pub fn successor(&mut self, log: usize) -> Process {
         self.starts += 1;
         self.serial += 1;
         let ledger = self.logs[log].own(self.serial);
@@ -210,87 +207,5 @@ impl World {
         self.tell(|| "the old coordinator is gone".into());
         self.as_other(index, Self::lose_driver);
         self.others.remove(index);
-    }
-
-    /// A start that reads an old copy of the log must be refused, or find out nothing, and the true log still be good.
-    pub fn start_on_copy(&mut self) {
-        let log = self.process.log;
-        let Some(copy) = self.copy.clone() else {
-            self.copy = Some(self.logs[log].clone());
-            return;
-        };
-        let blind = self.has(Fault::Rights) && self.source.once_in(2);
-        if !self.is_copy_evident(copy.incarnation(), blind) {
-            return;
-        }
-        self.tell(|| match blind {
-            false => "the coordinator is started on an old copy of its log".into(),
-            true => {
-                "the coordinator is started on an old copy of its log, and may describe nothing"
-                    .into()
-            }
-        });
-        self.lose_driver();
-        self.logs[log].crash(&mut self.source);
-        self.oracle.after_write(&self.logs, &self.brokers);
-        let truth = std::mem::replace(&mut self.logs[log], copy);
-        self.on_copy = true;
-        self.lose_coordinator();
-        let app = std::mem::take(&mut self.process.app);
-        self.set_blind(blind);
-        // A supervisor starts it again and again: what is refused once is refused for good.
-        for _ in 0..if blind { 1 } else { 3 } {
-            self.process = self.successor(log);
-            self.drain();
-            self.run_on_copy(blind);
-        }
-        self.set_blind(false);
-        self.on_copy = false;
-        self.logs[log] = truth;
-        self.copy = None;
-        self.process = self.successor(log);
-        self.process.app = app;
-        self.drain();
-    }
-
-    pub fn set_blind(&mut self, blind: bool) {
-        self.links.iter_mut().for_each(|link| link.blind = blind);
-    }
-
-    /// Copies where they hurt: one of a log in which an own producer's transaction is undecided, started on while the producer
-    /// has something open that is decided.
-    pub fn copy_where_it_hurts(&mut self) {
-        if !self.has(Fault::LogCopy) || !self.others.is_empty() {
-            return;
-        }
-        let log = &self.logs[self.process.log];
-        let hurts = if self.copy.is_none() {
-            log.has_undecided()
-        } else {
-            let mut open = self.brokers.iter().flat_map(Broker::open_tags);
-            open.any(|tag| !tag.name.starts_with("gtc.") && log.is_decided(tag.transaction))
-        };
-        if hurts && self.source.once_in(4) {
-            self.start_on_copy();
-        }
-    }
-
-    /// Every cluster lists a name that a later incarnation than the copy's has made; for a start that is `blind`, one of
-    /// the very next, whose names the true log then knows.
-    fn is_copy_evident(&self, copied: Incarnation, blind: bool) -> bool {
-        let log_id = self.process.config.log_id;
-        let later = |broker: &Broker| {
-            let listed = broker.list("gtc.");
-            let mut names = listed.iter().filter_map(|t| {
-                SlotName::parse(&self.process.config.coordinator, &t.transactional_id)
-            });
-            let next = Incarnation(copied.0 + 1);
-            names.any(|name| {
-                let later = name.incarnation > copied && (!blind || name.incarnation == next);
-                name.log_id == log_id && later
-            })
-        };
-        let whole = (0..self.brokers.len()).all(|p| self.is_whole(p) && !self.links[p].blind);
-        whole && self.others.is_empty() && self.brokers.iter().all(later)
     }
 }

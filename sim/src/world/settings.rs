@@ -11,6 +11,7 @@ use gtc_core::{
 use super::MARGIN;
 use super::app::own::{Own, Says, Stage};
 use crate::model::broker::Broker;
+use crate::model::entry::LAST_EPOCH;
 use crate::source::Source;
 use crate::swarm::{Fault, Swarm};
 
@@ -57,7 +58,7 @@ pub fn config(source: &mut Source, participants: usize, log_id: LogId) -> Config
 /// A cluster.
 pub fn broker(source: &mut Source, swarm: Swarm) -> Broker {
     let transaction_version = [2, 1][source.pick(2)];
-    let first_epoch = [0, i16::MAX - 3][source.pick(2)];
+    let first_epoch = [0, LAST_EPOCH - 2, LAST_EPOCH][source.pick(3)];
     let skew_ms = [0, -3_600_000, 3_600_000][source.pick(3)] + 10_000_000;
     let mut broker = Broker::new(transaction_version, first_epoch, skew_ms);
     if swarm.has(Fault::Markers) {

@@ -120,21 +120,32 @@ impl World {
 
     /// Writes a record through an own producer.
     pub fn write_by_own(&mut self, index: usize, id: TransactionId) {
-        let own = &self.process.app.owns[index];
-        let writing = Writing {
-            producer: own.producer,
-            class: own.class,
-            tag: self.tag(id, own.p, &own.name),
-            number: 0,
-        };
-        let writing = Writing {
-            number: self.oracle.next_number(),
-            ..writing
-        };
+        let writing = self.writing_by_own(index, id);
         // The application of a zombie fences that of its successor, or is fenced by it.
         self.oracle.account(id).disturbed |= self.process.role == Role::Zombie;
         let delivery = self.deliver(&writing);
         count(&mut self.process.app.owns[index].report, delivery);
+    }
+
+    fn writing_by_own(&mut self, index: usize, id: TransactionId) -> Writing {
+        let number = self.oracle.next_number();
+        let own = &self.process.app.owns[index];
+        Writing {
+            producer: own.producer,
+            class: own.class,
+            tag: self.tag(id, own.p, &own.name),
+            number,
+        }
+    }
+
+    /// An own producer gives a record up, which arrives later, and its transaction is asked to commit: it votes no (R3).
+    pub fn give_up_by_own(&mut self, index: usize, id: TransactionId) {
+        let writing = self.writing_by_own(index, id);
+        self.tell(|| format!("{} gives up a record of {id}", writing.tag.name));
+        self.oracle.account(id).lost_write = true;
+        self.late_record(&writing, writing.class);
+        count(&mut self.process.app.owns[index].report, Delivery::Lost);
+        self.commit(id);
     }
 
     /// Writes a record of this transaction before the producer is enlisted in it: a mistake, for which it answers.
@@ -181,9 +192,12 @@ impl World {
             self.lose_record(writing);
             return Delivery::Lost;
         }
-        if self.join(writing) && matches!(self.produce(writing), Reply::Done(_)) {
-            self.oracle.delivered(writing.tag.clone(), writing.number);
-            return Delivery::Done;
+        if self.join(writing) {
+            self.meet_late_record(writing);
+            if matches!(self.produce(writing), Reply::Done(_)) {
+                self.oracle.delivered(writing.tag.clone(), writing.number);
+                return Delivery::Done;
+            }
         }
         self.oracle.account(id).lost_write = true;
         Delivery::Refused
@@ -217,6 +231,33 @@ impl World {
             number: writing.number,
         };
         self.late.push((tag.participant, call));
+    }
+
+    /// Between the announcement of a transaction and its first record, a record arrives that the transaction before has given
+    /// up: its sequence number is the one that its broker waits for (R3).
+    fn meet_late_record(&mut self, writing: &Writing) {
+        let tag = &writing.tag;
+        let enlisted =
+            |own: &Own| own.name == tag.name && own.stage == Stage::Writing(tag.transaction);
+        if !self.process.app.owns.iter().any(enlisted) {
+            return;
+        }
+        let given_up = |(p, call): &(usize, Call)| match call {
+            Call::Write {
+                tag: of, producer, ..
+            } => {
+                // Who went on anew without a question answers for what then arrives, and only a vote asks about deliveries.
+                let account = self.oracle.accounts.get(&of.transaction);
+                let blameless = account.is_some_and(|a| a.commit_asked && !a.disturbed);
+                let last = of.name == tag.name && of.transaction != tag.transaction;
+                *p == tag.participant && *producer == writing.producer && last && blameless
+            }
+            _ => false,
+        };
+        let met = self.late.iter().position(given_up);
+        if let Some(index) = met.filter(|_| self.source.once_in(2)) {
+            self.arrive(index);
+        }
     }
 
     /// A record that was given up has arrived after all.
