@@ -10,6 +10,30 @@ use crate::Scenario;
 use crate::play::{EU, Play, Setup, US};
 
 pub(super) fn all() -> Vec<Scenario> {
+    let mut all = starts();
+    all.extend(first_looks());
+    all
+}
+
+/// What a start asks before it lists.
+fn first_looks() -> Vec<Scenario> {
+    vec![
+        with(
+            "start-look-refused",
+            "The cluster refuses to say whether it knows the probe, so that its listing would say nothing either: nothing \
+             is listed nor initialised, and it is asked again until it answers (R8, R13).",
+            (alone, look_refused),
+        ),
+        with(
+            "start-probe-known",
+            "The cluster knows the probe that this start is about to make: another owner of this incarnation has been \
+             there, the log is a copy, so it stops without a listing (R13).",
+            (own_probe, probe_known),
+        ),
+    ]
+}
+
+fn starts() -> Vec<Scenario> {
     vec![
         plain(
             "start-first",
@@ -59,18 +83,6 @@ pub(super) fn all() -> Vec<Scenario> {
             "start-probe-hidden",
             "The listing does not show the probe that was just initialised, so that it may hide more (R8).",
             (alone, hidden),
-        ),
-        with(
-            "start-look-refused",
-            "The cluster refuses to say whether it knows the probe, so that its listing would say nothing either: nothing \
-             is listed nor initialised, and it is asked again until it answers (R8, R13).",
-            (alone, look_refused),
-        ),
-        with(
-            "start-probe-known",
-            "The cluster knows the probe that this start is about to make: another owner of this incarnation has been \
-             there, the log is a copy, so it stops without a listing (R13).",
-            (own_probe, probe_known),
         ),
         with(
             "start-another-cluster",
