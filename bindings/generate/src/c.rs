@@ -141,12 +141,12 @@ const ABOUT: &str = "\
 
 fn header(status: &str) -> String {
     let directory = root().join("bindings/c/src");
-    // A stale file would give a stale header.
+    // A stale file would give a stale header. Two tests may write it at once, so each has its own.
     let fresh = root().join("target/generate");
-    let written = std::fs::create_dir_all(&fresh)
-        .and_then(|()| std::fs::write(fresh.join("status.rs"), status));
+    let file = fresh.join(format!("status-{:?}.rs", std::thread::current().id()));
+    let written = std::fs::create_dir_all(&fresh).and_then(|()| std::fs::write(&file, status));
     let sources = MODULES.iter().map(|module| match *module {
-        "status" => fresh.join("status.rs"),
+        "status" => file.clone(),
         module => directory.join(module).with_extension("rs"),
     });
     let sources: Vec<PathBuf> = sources.chain([directory.join("callback.rs")]).collect();
