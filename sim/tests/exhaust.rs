@@ -58,12 +58,8 @@ fn a_crash_at_any_step_of_one_transaction_does_no_harm() {
 
 #[test]
 fn what_is_reduced_is_found_without_reduction_too() {
-    let zombie = Faults {
-        zombie: true,
-        ..Faults::default()
-    };
-    // What a zombie leaves behind shows in the transaction after it.
-    for (kinds, transactions) in [(MESSAGES, 1), (zombie, 2)] {
+    // With zombies among the faults the order of a slot's initialisation once cost 27 of 257 ends.
+    for (kinds, transactions) in [(MESSAGES, 1), (Faults::USUAL, 2)] {
         let mut plain = world("v1", kinds);
         (plain.transactions, plain.slow_markers) = (transactions, false);
         let reduced = visit(&plain);
