@@ -51,6 +51,13 @@ test('ESM and CommonJS have the same names', async () => {
   for (const name of names) assert.equal(gtc[name as 'Coordinator'], commonjs[name]);
 });
 
+test('the licences of what is linked in are in the package', () => {
+  const notices = readFileSync(join(PACKAGE, 'THIRD-PARTY-NOTICES'), 'utf8');
+  assert.ok(notices.includes('librdkafka'));
+  assert.equal(notices, readFileSync(join(SOURCE, 'THIRD-PARTY-NOTICES'), 'utf8'));
+  assert.ok(readFileSync(join(PACKAGE, 'LICENSE'), 'utf8').includes('Apache License'));
+});
+
 /** The names of the members of the interfaces in a source. */
 function interfaces(path: string): Map<string, string[]> {
   const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest);

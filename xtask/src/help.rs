@@ -7,7 +7,7 @@ cargo xtask: the one door
   test [ARGS]                  verify, then every test; ARGS go to `cargo test`
   verify                       format, clippy, documentation, tests of the house; never writes
   fix                          repairs what can be repaired: clippy --fix, format
-  generate [vectors]           error kinds, configuration keys, golden scenarios for every language
+  generate [vectors]           error kinds, configuration keys, licences, golden scenarios for every language
   languages [NAME...]          builds, installs and tests the packages: c, java, node, python, wasm
   package [NAME...]            builds what users install, and tries each in an empty project
   clusters up [N]|down|status  stock Kafka clusters that outlive this command
@@ -74,9 +74,9 @@ const GENERATE: &str = "\
 cargo xtask generate [vectors]
 
 Writes error kinds, retry advice and configuration keys from the tables of the driver into the
-sources of each language, names the verbs whose words a documentation lacks, and records the golden
-scenarios of the core; `vectors` does the last alone. `verify` and the tests fail where a file is
-stale.";
+sources of each language, names the verbs whose words a documentation lacks, gathers the licences
+of what is linked into each package, and records the golden scenarios of the core; `vectors` does
+the last alone. `verify` and the tests fail where a file is stale.";
 
 const LANGUAGES: &str = "\
 cargo xtask languages [NAME...]

@@ -19,6 +19,7 @@ use std::time::Instant;
 use crate::command::{Failure, Step, cargo, report, root};
 use crate::prerequisites::{Need, require};
 use crate::test_run::Sum;
+use crate::turns::Turn;
 
 /// In groups that take about as long as each other, for runs side by side.
 pub(crate) const GROUPS: [&[&str]; 2] = [&["c", "java"], &["node", "python", "wasm"]];
@@ -113,9 +114,10 @@ pub(crate) fn run(names: &[String]) -> Result<(), Failure> {
 pub(crate) fn test(names: &[String]) -> Result<Sum, Failure> {
     let chosen = Chosen::of(names)?;
     let mut needs = vec![Need::Build, Need::Clusters];
-    let languages = chosen.languages.iter().chain(&chosen.ring);
-    needs.extend(languages.map(|language| language.need));
+    let languages = || chosen.languages.iter().chain(&chosen.ring);
+    needs.extend(languages().map(|language| language.need));
     require(&needs)?;
+    let _turn = Turn::at(languages().map(|language| language.name))?;
     if !chosen.languages.is_empty() {
         build()?;
     }
@@ -144,6 +146,7 @@ pub(crate) fn build() -> Result<(), Failure> {
 pub(crate) fn bench_programs() -> Result<Vec<(&'static str, Words)>, Failure> {
     let needs: Vec<Need> = needs().collect();
     require(&needs)?;
+    let _turn = Turn::at(ALL.iter().map(|language| language.name))?;
     let build = |language: &Language| {
         let home = root().join("target/bench/languages").join(language.name);
         let made = std::fs::create_dir_all(&home).and_then(|()| home.canonicalize());

@@ -12,6 +12,7 @@ mod languages;
 mod package;
 mod prerequisites;
 mod test_run;
+mod turns;
 
 use std::process::ExitCode;
 

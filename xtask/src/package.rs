@@ -18,6 +18,7 @@ pub(crate) use c::install as install_c;
 use crate::command::{Failure, report, root};
 use crate::help;
 use crate::prerequisites::{Need, require};
+use crate::turns::Turn;
 use trial::Trial;
 
 /// The one version of everything: a test of the house compares the manifests.
@@ -96,6 +97,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut needs = vec![Need::Build, Need::Clusters];
     needs.extend(order.languages.iter().map(|language| language.need));
     require(&needs)?;
+    let _turn = Turn::at(order.languages.iter().map(|language| language.name))?;
     package(&order)
 }
 

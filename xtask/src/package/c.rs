@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::trial::Trial;
-use super::{PLATFORM, PROFILE, Packed, VERSION, about, built, copy, home, make_directory};
+use super::{PLATFORM, PROFILE, Packed, VERSION, about, built, home, make_directory};
 use crate::command::{Failure, Step, cargo, root};
 
 const MAJOR: &str = env!("CARGO_PKG_VERSION_MAJOR");
 /// The prefix of an archive, from its descriptions for pkg-config.
 const RELATIVE: &str = "${pcfiledir}/../..";
+/// Where the licences of gtc, and of what is linked in, are below a prefix.
+const LICENCES: &str = "share/doc/gtc";
 
 /// Builds the library and installs it to a prefix.
 pub(super) fn build_to(prefix: &Path, features: &str) -> Result<(), Failure> {
@@ -33,7 +35,6 @@ pub(super) fn build(features: &str) -> Result<Packed, Failure> {
     let features: Vec<&str> = features.split(',').collect();
     let copied = make_directory(&prefix)
         .and_then(|()| install_as(PROFILE, &features, (&prefix, RELATIVE)))
-        .and_then(|()| copy(&root().join("LICENSE"), &prefix.join("LICENSE")))
         .and_then(|()| strip(&prefix));
     copied?;
     let packed = home().join(format!("{name}.tar.gz"));
@@ -78,7 +79,12 @@ pub(super) fn try_out(trial: &Trial, packed: &Packed) -> Result<Vec<PathBuf>, Fa
         .arg("-C")
         .arg(&project);
     Step::new("installation", unpack).run()?;
-    let library = project.join(archive()).join("lib");
+    let prefix = project.join(archive());
+    for file in ["LICENSE", "THIRD-PARTY-NOTICES"] {
+        let file = prefix.join(LICENCES).join(file);
+        fs::metadata(&file).map_err(|cause| about(&file, &cause))?;
+    }
+    let library = prefix.join("lib");
     for (description, name) in [("gtc", "basic"), ("gtc-static", "basic-static")] {
         compile_basic(&library, description, &project.join(name))?;
         let mut basic = Command::new(project.join(name));
@@ -124,6 +130,11 @@ fn copy_all(profile: &str, features: &[&str], (prefix, named): (&Path, &str)) ->
     fs::create_dir_all(&include)?;
     fs::create_dir_all(&descriptions)?;
     fs::copy(root().join("c-include/gtc.h"), include.join("gtc.h"))?;
+    let licences = prefix.join(LICENCES);
+    fs::create_dir_all(&licences)?;
+    for file in ["LICENSE", "c-include/THIRD-PARTY-NOTICES"].map(|file| root().join(file)) {
+        fs::copy(&file, licences.join(file.file_name().unwrap_or_default()))?;
+    }
     let from = built(profile);
     replace(&from.join("libgtc_c.a"), &library.join("libgtc.a"))?;
     let shared = format!("libgtc.so.{VERSION}");

@@ -5,9 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.InputStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -56,6 +61,17 @@ class NativeTest {
             assertThrows(GtcException.Closed.class, () -> Native.take(number));
             Native.free(number);
             Native.giveUp(number);
+        }
+    }
+
+    @Test
+    void theLicencesOfWhatIsLinkedInAreBesideIt() throws Exception {
+        URL notices = NativeTest.class.getResource("/META-INF/THIRD-PARTY-NOTICES");
+        assertTrue(notices.getPath().contains("-linux-"), "" + notices);
+        try (InputStream found = notices.openStream()) {
+            String text = new String(found.readAllBytes(), StandardCharsets.UTF_8);
+            assertTrue(text.contains("librdkafka"));
+            assertEquals(Files.readString(Path.of("THIRD-PARTY-NOTICES")), text);
         }
     }
 
