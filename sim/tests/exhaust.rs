@@ -58,9 +58,15 @@ fn a_crash_at_any_step_of_one_transaction_does_no_harm() {
 
 #[test]
 fn what_is_reduced_is_found_without_reduction_too() {
-    // With zombies among the faults the order of a slot's initialisation once cost 27 of 257 ends.
-    for (kinds, transactions) in [(MESSAGES, 1), (Faults::USUAL, 2)] {
-        let mut plain = world("v1", kinds);
+    // A step that came too early where a zombie may be cost ends in `v1` when it initialised a slot, and in `v1-v2`
+    // when it ended a branch.
+    let worlds = [
+        ("v1", MESSAGES, 1),
+        ("v1", Faults::USUAL, 2),
+        ("v1-v2", Faults::USUAL, 2),
+    ];
+    for (name, kinds, transactions) in worlds {
+        let mut plain = world(name, kinds);
         (plain.transactions, plain.slow_markers) = (transactions, false);
         let reduced = visit(&plain);
         plain.reduced = false;

@@ -8,11 +8,12 @@ use std::process::ExitCode;
 use gtc_sim::exhaust::{Faults, Limits, Report, World, named, names, search};
 
 const USAGE: &str = "\
-gtc-exhaust [--world NAME]... [--faults N] [--kinds LIST] [--states MAX]
-            [--plain] [--quick-markers] [--json]
+gtc-exhaust [--world NAME]... [--faults N] [--kinds LIST] [--zombies N] [--transactions N]
+            [--states MAX] [--plain] [--quick-markers] [--json]
 
 Visits every state of the small worlds named, or of all. --faults sets how many faults happen at most,
 --kinds which of them, separated by commas: crash, zombie, loss, delay, repeat, log, expiry;
+--zombies how many of the faults may be zombies (1), --transactions how many transactions begin (2);
 --states after how many states a search gives up; --plain searches without
 reduction; --quick-markers lets clusters write their markers at once. docs/exhaustive.md says what the worlds are.";
 
@@ -20,6 +21,8 @@ reduction; --quick-markers lets clusters write their markers at once. docs/exhau
 struct Arguments {
     worlds: Vec<String>,
     faults: Option<u8>,
+    zombies: Option<u8>,
+    transactions: Option<u8>,
     kinds: Option<Faults>,
     states: Option<u32>,
     plain: bool,
@@ -68,13 +71,13 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             let number = value.parse::<u32>();
             number.map_err(|_| format!("{word} needs a number, and not `{value}`"))
         };
+        let few = || u8::try_from(number()?).map_err(|_| format!("{word} is at most 255"));
         match word.as_str() {
             "--world" if named(&value).is_some() => arguments.worlds.push(value),
             "--world" => return Err(format!("there is no world `{value}`")),
-            "--faults" => {
-                let faults = u8::try_from(number()?);
-                arguments.faults = Some(faults.map_err(|_| "at most 255 faults".to_string())?);
-            }
+            "--faults" => arguments.faults = Some(few()?),
+            "--zombies" => arguments.zombies = Some(few()?),
+            "--transactions" => arguments.transactions = Some(few()?),
             "--kinds" => arguments.kinds = Some(kinds(&value)?),
             "--states" => arguments.states = Some(number()?),
             _ => return Err(format!("there is no `{word}`")),
@@ -107,14 +110,23 @@ fn kinds(list: &str) -> Result<Faults, String> {
 fn run(world: &World, arguments: &Arguments) -> bool {
     let mut world = world.clone();
     world.faults = arguments.faults.unwrap_or(world.faults);
+    world.transactions = arguments.transactions.unwrap_or(world.transactions);
+    world.zombies = arguments.zombies.unwrap_or(world.zombies);
     world.kinds = arguments.kinds.unwrap_or(world.kinds);
     world.reduced &= !arguments.plain;
     world.slow_markers &= !arguments.quick;
     let limits = arguments
         .states
         .map_or_else(Limits::default, |states| Limits { states });
-    let report = search(&world, limits, |states| {
-        let _ = write!(std::io::stderr(), "\r{}: {states} states", world.name);
+    let report = search(&world, limits, |at| {
+        let _ = write!(
+            std::io::stderr(),
+            "\r{}: {} states, {} of them to go on from, depth {} ",
+            world.name,
+            at.states,
+            at.open,
+            at.depth
+        );
     });
     let _ = write!(std::io::stderr(), "\r");
     if arguments.json {

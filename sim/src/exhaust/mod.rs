@@ -17,6 +17,6 @@ mod world;
 mod worlds;
 mod writers;
 
-pub use search::{Found, Limits, Report, search};
+pub use search::{Found, Limits, Progress, Report, search};
 pub use world::{Faults, Start, World, Writers};
 pub use worlds::{named, names};

@@ -1,28 +1,28 @@
 //! Steps that are taken before all others, because their order makes no difference.
 
-use gtc_core::{Action, ActionId};
+use gtc_core::{Action, ActionId, SlotName};
 
 use super::clusters::{Passage, is_private};
 use super::engine::Engine;
-use super::state::Scene;
+use super::state::{Local, Scene};
 use super::step::{Step, Sync};
+use super::world::World;
+use crate::model::broker::Call;
 
 impl Engine {
     /// A step of the owner that nothing else can disturb, if there is one: the order in which such a step and the
     /// steps of others happen makes no difference, so it is taken first. It is on a name that only the owner can
-    /// reach, and nobody else who lists would be surprised by: so there is no zombie.
+    /// reach, and no zombie that may still list would be surprised by.
     ///
     /// To initialise a name that the log knows leaves no trace for a successor, and a vote leaves none when its owner
-    /// dies. But a zombie could initialise the name after its successor has listed the cluster, and be told another
+    /// dies, and none is acknowledged before another one fails unless a zombie makes it fail. But a zombie could initialise the name after its successor has listed the cluster, and be told another
     /// vote after its successor has ended the branch: so both wait where one may still come. All else that the owner
     /// does on such a name, or in the log, a crash would tell from what it did not do.
     pub fn undisturbed(&self, scene: &Scene, steps: &mut Vec<Step>) {
-        if scene.actors.len() > 1 {
-            return;
-        }
         let local = &scene.actors[0].local;
         let (last, kinds) = (scene.left.faults == 0, self.world.kinds);
-        let held = last || !(kinds.zombie || kinds.expiry);
+        let zombie = kinds.zombie && scene.left.zombies > 0;
+        let held = last || !(zombie || kinds.expiry);
         let alone = |action: &Action| match action {
             Action::OpenSlot {
                 participant,
@@ -36,7 +36,7 @@ impl Engine {
             } => held && self.is_alone(scene, (usize::from(participant.0), transactional_id)),
             Action::EndByWriter {
                 participant, slot, ..
-            } if last => {
+            } if last && scene.actors.len() == 1 => {
                 let p = usize::from(participant.0);
                 let instance = local.instances.get(&(p, *slot));
                 instance.is_some_and(|instance| {
@@ -66,13 +66,98 @@ impl Engine {
         steps.extend(adds.take(1).map(|p| Step::Write { who: 0, p, passage }));
     }
 
-    /// No request in the network is for this name.
-    fn is_alone(&self, scene: &Scene, (p, id): (usize, &str)) -> bool {
-        !scene.network.iter().any(|number| {
-            let message = self.parts.messages.value(*number);
-            message.to == p && **message.call.id() == *id
-        })
+    /// The steps of a zombie, if nothing that others do can make a difference to any of them, nor they to others: it
+    /// takes them before all others do theirs.
+    ///
+    /// What its log answers was settled when the successor read it, and a request whose producer was replaced is
+    /// refused the same way for ever. All of its steps have to be like that: it would choose another one otherwise.
+    pub fn settled(&self, scene: &Scene, steps: &mut Vec<Step>) {
+        for who in 1..scene.actors.len() {
+            self.of_process(scene, who, steps);
+            let settled = steps.iter().all(|step| self.is_settled(scene, who, step));
+            if settled && !steps.is_empty() {
+                return;
+            }
+            steps.clear();
+        }
     }
+
+    fn is_settled(&self, scene: &Scene, who: usize, step: &Step) -> bool {
+        match step {
+            Step::Answer { .. } | Step::Sync { .. } | Step::Ask { .. } => true,
+            Step::Write { p, .. } => {
+                let call = self.add_call(scene, who, *p);
+                call.is_some_and(|call| self.is_refused(scene, *p, &call))
+            }
+            Step::Run { id, .. } => match &scene.actors[who].local.outstanding[id] {
+                action @ (Action::EndByWriter { .. } | Action::EndTransaction { .. }) => {
+                    let (p, call) = self.call_of(scene, who, action);
+                    self.is_refused(scene, p, &call)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// A producer's request is refused now and for ever: its epoch is over, and it repeats nothing that was answered.
+    fn is_refused(&self, scene: &Scene, p: usize, call: &Call) -> bool {
+        let (Call::Add { id, producer, .. } | Call::End { id, producer, .. }) = call else {
+            return false;
+        };
+        let broker = self.broker(scene, p);
+        let over = broker.producer(id).is_some_and(|now| {
+            now.producer_id != producer.producer_id || now.epoch > producer.epoch + 1
+        });
+        over && !broker.is_ending(id)
+    }
+
+    /// No request in the network is for this name, and no zombie knows it or may find it in a listing: one that has
+    /// started lists again only when nothing else happens any more.
+    fn is_alone(&self, scene: &Scene, (p, id): (usize, &str)) -> bool {
+        let own = *World::own_name(p) == *id;
+        let mut zombies = scene.actors[1..].iter();
+        let unseen = zombies.all(|zombie| !own && is_blind(&zombie.local, (p, id)));
+        unseen
+            && !scene.network.iter().any(|number| {
+                let message = self.parts.messages.value(*number);
+                message.to == p && **message.call.id() == *id
+            })
+    }
+}
+
+/// A process does nothing with a name, and asks for no names.
+fn is_blind(local: &Local, (p, id): (usize, &str)) -> bool {
+    let mut outstanding = local.outstanding.values();
+    let made_later =
+        SlotName::parse("w", id).is_some_and(|name| name.incarnation > local.incarnation);
+    made_later
+        && local.app.started
+        && local.answers.is_empty()
+        && !outstanding.any(|action| match action {
+            Action::List { participant, .. } => usize::from(participant.0) == p,
+            Action::OpenSlot {
+                participant,
+                transactional_id,
+                ..
+            }
+            | Action::Fence {
+                participant,
+                transactional_id,
+                ..
+            }
+            | Action::Inquire {
+                participant,
+                transactional_id,
+                ..
+            } => usize::from(participant.0) == p && **transactional_id == *id,
+            Action::EndTransaction {
+                participant,
+                branch,
+                ..
+            } => usize::from(participant.0) == p && *branch.transactional_id == *id,
+            _ => false,
+        })
 }
 
 /// Private actions come first, as nobody else can tell when they happen.

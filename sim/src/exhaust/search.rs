@@ -15,6 +15,17 @@ use crate::invariants::ac5_termination;
 use crate::model::broker::Broker;
 use crate::violation::Violation;
 
+/// How far a search is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Different states so far.
+    pub states: u64,
+    /// Those of them whose successors are not known yet: a search whose number of these falls comes to its end.
+    pub open: u64,
+    /// Steps of the shortest way to the state that it is at.
+    pub depth: u32,
+}
+
 /// When a search gives up.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -77,8 +88,8 @@ struct Broken {
 
 /// Visits every state of a world, and judges each.
 ///
-/// `progress` is told the number of states now and then.
-pub fn search(world: &World, limits: Limits, progress: impl FnMut(u64)) -> Report {
+/// `progress` is told now and then how far it is.
+pub fn search(world: &World, limits: Limits, progress: impl FnMut(Progress)) -> Report {
     let began = Instant::now();
     let mut search = Search::new(world.clone());
     let result = search.run(limits, progress);
@@ -130,7 +141,11 @@ impl Search {
         }
     }
 
-    fn run(&mut self, limits: Limits, mut progress: impl FnMut(u64)) -> Result<bool, Box<Broken>> {
+    fn run(
+        &mut self,
+        limits: Limits,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<bool, Box<Broken>> {
         let first = self.engine.first().map_err(|violation| {
             Box::new(Broken {
                 state: UNKNOWN,
@@ -148,7 +163,7 @@ impl Search {
             self.expand(next)?;
             next += 1;
             if next.is_multiple_of(100_000) {
-                progress(self.states.len() as u64);
+                progress(self.progress(next));
             }
             if self.states.len() > limits.states as usize {
                 return Ok(false);
@@ -156,6 +171,14 @@ impl Search {
         }
         self.everything_ends()?;
         Ok(true)
+    }
+
+    fn progress(&self, next: usize) -> Progress {
+        Progress {
+            states: self.states.len() as u64,
+            open: (self.states.len() - next) as u64,
+            depth: self.depth,
+        }
     }
 
     /// The number of a state, and notes from where it was found first.
@@ -325,11 +348,12 @@ impl Engine {
                 transactions: 0,
                 sweeps: 0,
                 deadlines: 0,
+                zombies: 0,
             },
         };
         for writers in self.world.participants.clone() {
             let v2 = writers == Writers::Own(gtc_core::VersionClass::V2);
-            let broker = Broker::new(if v2 { 2 } else { 1 }, 0, 0);
+            let broker = Broker::new(if v2 { 2 } else { 1 }, 0, 0).with_numbers_by_name();
             let number = self.parts.brokers.number(broker.into());
             scene.clusters.push(number);
         }
@@ -341,6 +365,7 @@ impl Engine {
             transactions: self.world.transactions,
             sweeps: self.world.sweeps,
             deadlines: self.world.deadlines,
+            zombies: self.world.zombies,
         };
         Ok(self.parts.close(scene))
     }

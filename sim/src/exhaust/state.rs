@@ -31,6 +31,7 @@ pub struct Left {
     pub transactions: u8,
     pub sweeps: u8,
     pub deadlines: u8,
+    pub zombies: u8,
 }
 
 /// A process: a coordinator with its driver and its application.

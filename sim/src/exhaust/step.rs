@@ -106,6 +106,9 @@ impl Engine {
                 return steps;
             }
             self.undisturbed(scene, &mut steps.all);
+            if steps.all.is_empty() {
+                self.settled(scene, &mut steps.all);
+            }
             if !steps.all.is_empty() {
                 return steps;
             }
@@ -166,7 +169,7 @@ impl Engine {
         }
     }
 
-    fn of_process(&mut self, scene: &Scene, who: usize, steps: &mut Vec<Step>) {
+    pub fn of_process(&self, scene: &Scene, who: usize, steps: &mut Vec<Step>) {
         let local = &scene.actors[who].local;
         steps.extend(local.answers.keys().map(|id| Step::Answer { who, id: *id }));
         self.syncs(scene, who, steps);
@@ -263,7 +266,7 @@ impl Engine {
         if kinds.crash {
             self.restarts(scene, false, steps);
         }
-        if kinds.zombie {
+        if kinds.zombie && scene.left.zombies > 0 {
             let kept = 0..=scene.actors[0].local.unsynced.len();
             steps.extend(kept.map(|kept| Step::TakeOver { kept }));
         }

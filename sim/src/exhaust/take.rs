@@ -119,6 +119,7 @@ impl Engine {
         {
             batch.kept = true;
         }
+        scene.left.zombies -= 1;
         let successor = self.start(scene.book.ledger.clone())?;
         scene.actors.insert(0, successor);
         Ok(())

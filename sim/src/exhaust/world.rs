@@ -75,6 +75,8 @@ pub struct World {
     pub sweeps: u8,
     /// How often a deadline may pass: the report time-out after a decision, the branches' time-out before it.
     pub deadlines: u8,
+    /// How many of the faults may be zombies: three processes at once are far more states than two.
+    pub zombies: u8,
     /// The application may also abort instead of committing.
     pub aborts: bool,
     /// Every record is followed by a checkpoint.
@@ -101,6 +103,7 @@ impl World {
             kinds: Faults::USUAL,
             sweeps: 0,
             deadlines: 0,
+            zombies: 1,
             aborts: false,
             checkpoints: false,
             slow_answers: false,

@@ -8,6 +8,7 @@ use gtc_core::{BrokerState, Decision, Inquiry, ListedTransaction, ProducerIdenti
 pub use super::call::{Call, Fate, Reply, Tag, code, control_version, writer_version};
 use super::entry::{Effect, Entry, Verdict};
 use super::group::Group;
+use super::numbers::Numbers;
 use super::partition::Partition;
 
 /// `transactional.id.expiration.ms` of a stock broker.
@@ -28,8 +29,7 @@ pub struct Broker {
     pub skew_ms: i64,
     /// How long after the answer markers are written.
     pub marker_delay_us: u64,
-    next_id: i64,
-    last_start_ms: i64,
+    numbers: Numbers,
     entries: BTreeMap<Arc<str>, Entry>,
     /// What became of every transaction that was ever opened here.
     pub fates: BTreeMap<Tag, Fate>,
@@ -50,8 +50,7 @@ impl Broker {
             first_epoch,
             skew_ms,
             marker_delay_us: 0,
-            next_id: 1000,
-            last_start_ms: 0,
+            numbers: Numbers::from(1000),
             entries: BTreeMap::new(),
             fates: BTreeMap::new(),
             starts: BTreeMap::new(),
@@ -63,7 +62,15 @@ impl Broker {
     /// The same cluster, which gives out producer ids from this one on.
     #[must_use]
     pub fn with_ids_from(self, next_id: i64) -> Self {
-        Self { next_id, ..self }
+        let numbers = Numbers::from(next_id);
+        Self { numbers, ..self }
+    }
+
+    /// The same cluster, whose producer ids and start times do not tell in which order names were used.
+    #[must_use]
+    pub fn with_numbers_by_name(self) -> Self {
+        let numbers = Numbers::by_name();
+        Self { numbers, ..self }
     }
 
     /// The tag that is open under an id.
@@ -124,15 +131,10 @@ impl Broker {
         verdict.map_or_else(Reply::Code, Reply::Done)
     }
 
-    /// By the broker's clock; two transactions of one id never begin in the same millisecond.
-    fn next_start_ms(&self, now_us: u64) -> i64 {
+    /// By the broker's clock.
+    fn next_start_ms(&self, id: &Arc<str>, now_us: u64) -> i64 {
         let clock_ms = (now_us / 1000) as i64 + self.skew_ms;
-        clock_ms.max(self.last_start_ms + 1)
-    }
-
-    /// The next producer id is given away, if this is it.
-    fn note_id(&mut self, given: ProducerIdentity) {
-        self.next_id += i64::from(given.producer_id == self.next_id);
+        self.numbers.start_ms(id, clock_ms)
     }
 
     fn init(
@@ -144,7 +146,7 @@ impl Broker {
         if timeout_ms <= 0 || timeout_ms > self.ceiling_ms {
             return Err(code::INVALID_TRANSACTION_TIMEOUT);
         }
-        let fresh_id = self.next_id;
+        let fresh_id = self.numbers.fresh_id(id);
         let Some(entry) = self.entries.get_mut(id) else {
             let producer = ProducerIdentity {
                 producer_id: fresh_id,
@@ -153,7 +155,7 @@ impl Broker {
             let mut entry = Entry::new(producer, timeout_ms);
             entry.touched_us = now_us;
             self.entries.insert(id.clone(), entry);
-            self.note_id(producer);
+            self.numbers.note_id(producer.producer_id);
             return Ok(producer);
         };
         if entry.state == BrokerState::Ongoing {
@@ -169,7 +171,7 @@ impl Broker {
         if self.transaction_version >= 2 {
             entry.start_ms = -1;
         }
-        self.note_id(producer);
+        self.numbers.note_id(producer.producer_id);
         Ok(producer)
     }
 
@@ -187,7 +189,7 @@ impl Broker {
         tag: &Tag,
         now_us: u64,
     ) -> Result<ProducerIdentity, i16> {
-        let start_ms = self.next_start_ms(now_us);
+        let start_ms = self.next_start_ms(id, now_us);
         let entry = self.entries.get_mut(id);
         let entry = entry.ok_or(code::INVALID_PRODUCER_ID_MAPPING)?;
         let joined = entry.join(producer);
@@ -197,7 +199,7 @@ impl Broker {
         if effect == Effect::Begins {
             entry.start_ms = start_ms;
             entry.open = Some(tag.clone());
-            self.last_start_ms = entry.start_ms;
+            self.numbers.note_start(id, start_ms);
             self.starts
                 .insert((id.clone(), entry.start_ms), tag.clone());
             self.fates.insert(tag.clone(), Fate::Open);
@@ -302,7 +304,8 @@ impl Broker {
         else {
             unreachable!("only End ends");
         };
-        let (fresh_id, start_ms) = (self.next_id, self.next_start_ms(now_us));
+        let fresh_id = self.numbers.fresh_id(id);
+        let start_ms = self.next_start_ms(id, now_us);
         let entry = self.entries.get_mut(id);
         let entry = entry.ok_or(code::INVALID_PRODUCER_ID_MAPPING)?;
         let verdict: Verdict = if *version >= 5 {
@@ -314,7 +317,7 @@ impl Broker {
         entry.touched_us = now_us;
         if effect == Effect::EndsEmpty {
             entry.start_ms = start_ms;
-            self.last_start_ms = start_ms;
+            self.numbers.note_start(id, start_ms);
         } else if let Effect::Ends(decision) = effect {
             let fate = match decision {
                 Decision::Commit => Fate::Committed,
@@ -323,7 +326,7 @@ impl Broker {
             let tag = entry.open.clone();
             self.settle_tag(tag, fate);
         }
-        self.note_id(next);
+        self.numbers.note_id(next.producer_id);
         Ok(next)
     }
 

@@ -4,4 +4,5 @@ pub mod broker;
 pub mod call;
 pub mod entry;
 pub mod group;
+mod numbers;
 pub mod partition;
