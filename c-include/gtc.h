@@ -93,8 +93,8 @@
 #define GTC_KEY_LIMITS_WATCH_TIMEOUT_MS "coordinator.limits.watch_timeout_ms"
 
 /**
- * How long a vote waits for the deliveries that an own producer still counts as open. Default:
- * 30000.
+ * How long a vote or an abort waits for the deliveries that an own producer still counts as open.
+ * Default: 30000.
  */
 #define GTC_KEY_LIMITS_OWN_DELIVERY_TIMEOUT_MS "coordinator.limits.own_delivery_timeout_ms"
 
@@ -1135,7 +1135,8 @@ enum gtc_status gtc_transaction_commit_async(const struct gtc_transaction *trans
                                              void *context);
 
 /**
- * Aborts on every participant, and waits until all have done so.
+ * Aborts on every participant, and waits until all have done so. Deliveries that an own producer
+ * counts as open are waited for first: whether it may go on rests on them.
  *
  * `reason` is for people, and may be NULL. Invalid-state where its end was asked for before;
  * heuristic as for a commit.

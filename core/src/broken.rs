@@ -48,6 +48,7 @@ rules! {
     R3Verify "r3-verify" "a slot is leased again although its producer's requests are not all answered",
     R3Dirty "r3-dirty" "a slot is leased again although an EndTxn on it failed, or was sent twice",
     R3FailedDelivery "r3-failed-delivery" "a slot is leased again after a failed delivery",
+    R3Unasked "r3-unasked" "an own producer that aborts without its vote is told that it may be used again",
     R3Spend "r3-spend" "an own producer is always told that it may be used again",
     R3Enlist "r3-enlist" "an own producer is enlisted again after it was to be discarded",
     R4Wait "r4-wait" "an own producer is enlisted again while its last branch is still open",

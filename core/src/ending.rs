@@ -75,7 +75,8 @@ pub(crate) struct Ending {
     pub(crate) dirty: bool,
     /// An application's own producer wrote it, and could end it without a word.
     pub(crate) own: bool,
-    /// It voted no, or a start found it: a request that nobody here sent may still be under way (R3).
+    /// It voted no, was not asked for its vote, or a start found it: a request that nobody here sent may still be under
+    /// way (R3).
     pub(crate) spoiled: bool,
     /// Somebody else initialised its transactional.id (R7).
     pub(crate) stranger: bool,
@@ -206,9 +207,9 @@ impl Ending {
         self
     }
 
-    pub(crate) const fn after_a_no(mut self, refused: bool) -> Self {
-        self.dirty = refused;
-        self.spoiled = refused;
+    pub(crate) const fn spoiled_if(mut self, spoiled: bool) -> Self {
+        self.dirty = spoiled;
+        self.spoiled = spoiled;
         self
     }
 

@@ -188,10 +188,9 @@ pub enum Refusal {
     serde(rename_all = "kebab-case")
 )]
 pub enum Reuse {
-    /// The instance can go on with its next transaction, unless a delivery of it failed: an application that
-    /// asks to abort without a vote is the only one who knows.
+    /// The instance can go on with its next transaction: its vote told that all it wrote was delivered.
     Reuse,
-    /// The instance must be closed and made anew: an EndTxn of it may still be under way.
+    /// The instance must be closed and made anew: an EndTxn or a record of it may still be under way.
     Discard,
 }
 

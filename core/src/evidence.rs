@@ -159,7 +159,7 @@ pub struct ListedTransaction {
 pub struct Listing {
     /// All ids with the prefix asked for, in every state.
     pub transactions: Vec<ListedTransaction>,
-    /// Every broker answered.
+    /// Every broker answered, and let ids of the prefix be described, before its listing and after it.
     pub complete: bool,
     /// What was missing, for people.
     pub detail: Option<String>,

@@ -106,9 +106,9 @@ fn held(report: &PrepareReport, identity: BranchIdentity) -> Vote {
     match &report.strayed {
         None => Vote::Yes(identity),
         Some(partition) => Vote::no(format!(
-            "records were delivered to {partition}, which the transaction of {} does not have: another \
-             producer wrote them, so enlist each under its own transactional.id; or else gtc may not \
-             describe the topic",
+            "records were delivered to {partition}, which the transaction of {} does not show: another \
+             producer wrote them, so enlist each under its own transactional.id; or its topic is hidden \
+             from gtc's principal, so grant it Describe on that",
             identity.transactional_id
         )),
     }

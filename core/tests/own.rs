@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gtc_core::{
-    Accepted, Action, ActionId, AppendFailure, Backoff, BrokerState, CommitReturn, Config,
-    ConnectReport, Coordinator, Decision, EndAnswer, Event, GivesWay, HeuristicKind, Inquiry,
-    KnownOutcome, Ledger, Limits, ListedTransaction, Listing, LogId, Now, Outcome, Output,
+    Accepted, Action, ActionId, AppendFailure, Backoff, BranchIdentity, BrokerState, CommitReturn,
+    Config, ConnectReport, Coordinator, Decision, EndAnswer, Event, GivesWay, HeuristicKind,
+    Inquiry, KnownOutcome, Ledger, Limits, ListedTransaction, Listing, LogId, Now, Outcome, Output,
     ParticipantConfig, ParticipantId, PrepareReport, ProducerIdentity, Record, Refusal, Request,
-    Response, StopReason, Time, TransactionDescription, TransactionId, VersionClass, WriteReport,
+    Response, Reuse, StopReason, Time, TransactionDescription, TransactionId, VersionClass,
+    WriteReport,
 };
 
 const EU: ParticipantId = ParticipantId(0);
@@ -53,6 +54,13 @@ fn found(state: BrokerState, epoch: i16, start_time_ms: i64) -> Inquiry {
     })
 }
 
+fn stated() -> WriteReport {
+    WriteReport {
+        stated_delivered: true,
+        ..WriteReport::default()
+    }
+}
+
 /// A coordinator among a sound cluster and a sound log, of which the test says what they show.
 struct Host {
     coordinator: Coordinator,
@@ -63,6 +71,8 @@ struct Host {
     actions: Vec<&'static str>,
     /// Appends of nothing, which ask whose log it is.
     asked: Vec<ActionId>,
+    /// What the application says of its deliveries.
+    writes: WriteReport,
     now: Now,
 }
 
@@ -82,6 +92,7 @@ impl Host {
             events: Vec::new(),
             actions: Vec::new(),
             asked: Vec::new(),
+            writes: stated(),
             now: now(),
         };
         host.drain();
@@ -138,18 +149,29 @@ impl Host {
             }
             Action::List { .. } => Response::Listed(self.list()),
             Action::Prepare { .. } => Response::Prepared(PrepareReport {
-                writes: WriteReport {
-                    stated_delivered: true,
-                    ..WriteReport::default()
-                },
+                writes: self.writes.clone(),
                 writer: None,
                 inquiry: Some(self.inquire(OWN)),
                 strayed: None,
             }),
-            // What has moved on is fenced.
-            Action::EndTransaction { .. } => Response::Ended(EndAnswer::Code(90)),
+            Action::EndTransaction { branch, .. } => Response::Ended(self.end(&branch)),
             other => panic!("not for this test: {other:?}"),
         })
+    }
+
+    /// What is open is aborted, and what has moved on is fenced.
+    fn end(&mut self, branch: &BranchIdentity) -> EndAnswer {
+        let id = &branch.transactional_id;
+        let open = |found: &TransactionDescription| {
+            found.state == BrokerState::Ongoing && found.producer == branch.producer
+        };
+        match self.known.get_mut(id) {
+            Some(Inquiry::Described(found)) if open(found) => {
+                found.state = BrokerState::CompleteAbort;
+                EndAnswer::Acknowledged
+            }
+            _ => EndAnswer::Code(90),
+        }
     }
 
     fn inquire(&self, id: &str) -> Inquiry {
@@ -239,6 +261,24 @@ impl Host {
         });
     }
 
+    fn abort(&mut self, transaction: TransactionId) {
+        self.request(Request::Abort {
+            transaction,
+            reason: "wanted".into(),
+        });
+    }
+
+    /// Whether the application was told that its producer may go on, and whether the log remembers that it may not.
+    fn released(&self) -> (Reuse, bool) {
+        let mut released = self.events.iter().filter_map(|event| match event {
+            Event::OwnReleased { reuse, .. } => Some(*reuse),
+            _ => None,
+        });
+        let discarded = |record: &Record| matches!(record, Record::Discarded { .. });
+        let reuse = released.next_back().expect("it is released");
+        (reuse, self.log.iter().any(discarded))
+    }
+
     fn outcome(&self) -> &Outcome {
         let mut ended = self.events.iter().filter_map(|event| match event {
             Event::Ended { outcome, .. } => Some(outcome),
@@ -305,10 +345,7 @@ fn what_is_proved_is_told_aborted() {
         let mut host = Host::start(Ledger::new());
         let id = host.begin(VersionClass::V1);
         host.shows(shown.clone());
-        host.request(Request::Abort {
-            transaction: id,
-            reason: "wanted".into(),
-        });
+        host.abort(id);
         assert!(matches!(host.outcome(), Outcome::Aborted(_)), "{shown:?}");
     }
 }
@@ -392,10 +429,7 @@ fn settle_waits_for_an_answer_and_for_what_began_meanwhile() {
         .handle_response(asked, Response::Appended, now());
     host.drain();
     assert!(!host.is_settled(), "it takes part in {id}");
-    host.request(Request::Abort {
-        transaction: id,
-        reason: "wanted".into(),
-    });
+    host.abort(id);
     let asked = host.asked.remove(0);
     host.coordinator
         .handle_response(asked, Response::Appended, now());
@@ -451,10 +485,7 @@ fn a_producer_in_an_open_transaction_is_refused_at_once() {
         panic!("{:?}", host.refusal(second))
     };
     assert!(why.contains(&first.to_string()), "{why}");
-    host.request(Request::Abort {
-        transaction: first,
-        reason: "wanted".into(),
-    });
+    host.abort(first);
     let third = host.begin(VersionClass::V1);
     assert!(host.is_enlisted(third), "{:?}", host.refusal(third));
 }
@@ -487,5 +518,71 @@ fn an_own_producer_of_a_short_time_out_can_commit() {
             decides,
             "{late} ms: {asked:?}"
         );
+    }
+}
+
+/// Who asks to abort writes no more: the vote tells whether anything of its producer may still be under way (R3).
+#[test]
+fn an_abort_asks_what_became_of_the_deliveries() {
+    let failed = WriteReport {
+        sent: 2,
+        delivered: 1,
+        failed: 1,
+        ..WriteReport::default()
+    };
+    let counted = WriteReport {
+        sent: 1,
+        delivered: 1,
+        ..WriteReport::default()
+    };
+    for (writes, shown, reuse) in [
+        (counted, BrokerState::Ongoing, Reuse::Reuse),
+        (stated(), BrokerState::Ongoing, Reuse::Reuse),
+        (stated(), BrokerState::Empty, Reuse::Reuse),
+        (failed, BrokerState::Ongoing, Reuse::Discard),
+        (WriteReport::default(), BrokerState::Ongoing, Reuse::Discard),
+        (WriteReport::default(), BrokerState::Empty, Reuse::Discard),
+    ] {
+        let mut host = Host::start(Ledger::new());
+        let id = host.begin(VersionClass::V1);
+        if shown == BrokerState::Ongoing {
+            host.shows(found(shown, 3, START_MS));
+        }
+        host.writes = writes.clone();
+        host.actions.clear();
+        host.abort(id);
+        assert_eq!(host.actions[0], "prepare", "{:?}", host.actions);
+        assert!(matches!(host.outcome(), Outcome::Aborted(_)), "{writes:?}");
+        let discards = reuse == Reuse::Discard;
+        assert_eq!(host.released(), (reuse, discards), "{writes:?}");
+    }
+}
+
+/// Nobody has told the application to stop writing: whatever it says now, a record may follow.
+#[test]
+fn what_ends_without_its_application_is_discarded() {
+    type End = fn(&mut Host, TransactionId);
+    let ends: [(&str, End); 4] = [
+        ("deadline", |host, _| host.pass(Duration::from_secs(60))),
+        ("close", |host, _| {
+            host.request(Request::Close);
+        }),
+        ("settle", |host, _| host.settle()),
+        ("operator", |host, transaction| {
+            host.request(Request::Resolve {
+                transaction,
+                decision: Decision::Abort,
+            });
+        }),
+    ];
+    for (name, end) in ends {
+        let mut host = Host::start(Ledger::new());
+        let id = host.begin(VersionClass::V1);
+        host.shows(found(BrokerState::Ongoing, 3, START_MS));
+        host.actions.clear();
+        end(&mut host, id);
+        assert!(matches!(host.outcome(), Outcome::Aborted(_)), "{name}");
+        assert_eq!(host.released(), (Reuse::Discard, true), "{name}");
+        assert!(!host.actions.contains(&"prepare"), "{name}");
     }
 }

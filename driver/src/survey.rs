@@ -113,7 +113,7 @@ pub(crate) async fn open_of(
     log_id: Option<u64>,
 ) -> Result<Vec<OpenBranch>, String> {
     let prefix = SlotName::coordinator_prefix(coordinator);
-    let listing = client.list_transactions(&prefix).await;
+    let listing = client.list_proved(&prefix).await;
     if !listing.complete {
         let why = listing.detail;
         return Err(why.unwrap_or_else(|| "not every broker answered the listing".to_owned()));

@@ -281,7 +281,8 @@ impl Transaction {
         Err(verdict::never_accepted(error, flaw.remedy))
     }
 
-    /// Aborts on every participant, and waits until all have done so.
+    /// Aborts on every participant, and waits until all have done so. Deliveries that an own
+    /// producer counts as open are waited for first: whether it may go on rests on them.
     ///
     /// # Errors
     /// Invalid-state if it had committed; heuristic as for [`commit`](Transaction::commit).

@@ -36,7 +36,7 @@ export interface LimitsConfig {
   readonly watch_interval_ms?: number | undefined;
   /** How long it may take to answer that before it counts as unavailable. Default: 3000. */
   readonly watch_timeout_ms?: number | undefined;
-  /** How long a vote waits for the deliveries that an own producer still counts as open. Default: 30000. */
+  /** How long a vote or an abort waits for the deliveries that an own producer still counts as open. Default: 30000. */
   readonly own_delivery_timeout_ms?: number | undefined;
 }
 

@@ -115,7 +115,10 @@ export class Transaction {
     return settled(() => this.#native.commit(options.atDecision ?? false));
   }
 
-  /** Aborts on every participant, and waits until all have done so. */
+  /**
+   * Aborts on every participant, and waits until all have done so. Deliveries that an own producer counts as open are
+   * waited for first: whether it may go on rests on them.
+   */
   async abort(reason = 'the application aborted'): Promise<void> {
     this.#asked = true;
     await settled(() => this.#native.abort(text('reason', reason)));

@@ -292,7 +292,8 @@ class AsyncTransaction:
         return await wait(self._native.commit(at_decision))
 
     async def abort(self, reason: str = "the application aborted") -> None:
-        """Aborts on every participant, and waits until all have done so."""
+        """Aborts on every participant, and waits until all have done so. Deliveries that an own
+        producer counts as open are waited for first: whether it may go on rests on them."""
         self._asked = True
         await wait(self._native.abort(reason))
 

@@ -61,7 +61,7 @@ class LimitsConfig(TypedDict, total=False):
     """How long it may take to answer that before it counts as unavailable. Default: 3000."""
 
     own_delivery_timeout_ms: int
-    """How long a vote waits for the deliveries that an own producer still counts as open. Default: 30000."""
+    """How long a vote or an abort waits for the deliveries that an own producer still counts as open. Default: 30000."""
 
 
 class CoordinatorConfig(TypedDict, total=False):

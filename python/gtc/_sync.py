@@ -303,7 +303,8 @@ class Transaction:
         return wait(self._native.commit(at_decision))
 
     def abort(self, reason: str = "the application aborted") -> None:
-        """Aborts on every participant, and waits until all have done so."""
+        """Aborts on every participant, and waits until all have done so. Deliveries that an own
+        producer counts as open are waited for first: whether it may go on rests on them."""
         self._asked = True
         wait(self._native.abort(reason))
 

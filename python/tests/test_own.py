@@ -67,6 +67,24 @@ def test_a_failed_delivery_and_silence_are_a_no(world: World) -> None:
     assert world.committed("eu", topic) == world.committed("us", topic) == []
 
 
+def test_an_abort_asks_what_became_of_the_deliveries(world: World) -> None:
+    topic = world.topic()
+    with gtc.Coordinator.open(world.config()) as coordinator:
+        for number, fails in enumerate((False, True)):
+            own = producer(world, f"{world.name}-{number}")
+            txn = coordinator.begin()
+            branch = txn.enlist("eu", f"{world.name}-{number}")
+            own.begin_transaction()
+            own.produce(topic, b"value", on_delivery=branch.counting())
+            assert own.flush(PATIENCE_S) == 0
+            if fails:
+                branch.failed("the application saw an error")
+            txn.abort()
+            assert branch.finished() == ("discard" if fails else "reuse")
+            own.abort_transaction(PATIENCE_S)
+    assert world.committed("eu", topic) == []
+
+
 def test_deliveries_of_another_producer_are_a_no(world: World) -> None:
     topic, another = world.topic(), world.topic("another")
     with gtc.Coordinator.open(world.config()) as coordinator:

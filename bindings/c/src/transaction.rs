@@ -405,7 +405,8 @@ unsafe fn abort(transaction: *const gtc_transaction, reason: *const c_char) -> A
     }
 }
 
-/// Aborts on every participant, and waits until all have done so.
+/// Aborts on every participant, and waits until all have done so. Deliveries that an own producer
+/// counts as open are waited for first: whether it may go on rests on them.
 ///
 /// `reason` is for people, and may be NULL. Invalid-state where its end was asked for before;
 /// heuristic as for a commit.

@@ -1,10 +1,11 @@
 //! Aborting a transaction that is not decided, and the deadlines that lead to it.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::Coordinator;
 use super::state::{Branch, BranchAt, BranchState, BranchWriter, Completing, State, Transaction};
-use crate::broken::Broken;
+use crate::broken::{Broken, Rules};
 use crate::config::Config;
 use crate::ending::{Ending, Ground, Step};
 use crate::event::{AbortReason, Event, Outcome, Refusal};
@@ -28,6 +29,7 @@ impl Coordinator {
             .ok_or(Refusal::UnknownTransaction(id))?;
         match &transaction.state {
             State::Active(_) | State::Preparing(_) => {
+                self.ask_own_producers(id);
                 self.begin_abort(id, AbortReason::Requested(reason), now);
                 Ok(Accepted::Pending)
             }
@@ -42,6 +44,23 @@ impl Coordinator {
                 "{id} is {}: it can no longer be aborted",
                 state.name()
             ))),
+        }
+    }
+
+    /// Whoever asks to abort writes no more, so that an own producer's vote tells what became of all that it wrote:
+    /// only that proves that the producer may go on (R3).
+    fn ask_own_producers(&mut self, id: TransactionId) {
+        if self.rules.lack(Broken::R3Unasked) {
+            return;
+        }
+        let branches = self.transactions.get(&id).map(|t| t.branches.iter());
+        let own = branches.into_iter().flatten().enumerate();
+        let own: Vec<usize> = own
+            .filter(|(_, branch)| branch.writer.is_own())
+            .map(|(index, _)| index)
+            .collect();
+        for index in own {
+            self.prepare((id, index));
         }
     }
 
@@ -81,9 +100,7 @@ impl Coordinator {
             return;
         };
         let branch = &mut transaction.branches[index];
-        // A no may come from a failed delivery, a time-out or a fence: the slot is not used again (R3).
-        let refused = matches!(branch.state, BranchState::Refused(_))
-            && !self.rules.lack(Broken::R3FailedDelivery);
+        let spoiled = branch.leaves_doubt(self.rules);
         let mut seen = None;
         let identity = match &branch.state {
             BranchState::Leasing | BranchState::Inspecting { .. } => {
@@ -101,7 +118,7 @@ impl Coordinator {
         let Some(ending) = branch.abort_ending(identity) else {
             return;
         };
-        let mut ending = ending.written_by(producer).after_a_no(refused);
+        let mut ending = ending.written_by(producer).spoiled_if(spoiled);
         ending.rules = self.rules;
         // What ends a branch can be hidden by whoever initialises its producer after the vote.
         let proved = seen.and_then(|found| ending.proved_by(&found));
@@ -219,6 +236,16 @@ impl Transaction {
 }
 
 impl Branch {
+    /// Whether a request of its writer, about which nobody knows, may still be under way as it is aborted (R3): a no may come
+    /// from a failed delivery, a time-out or a fence, and of what an own producer wrote only its vote tells.
+    fn leaves_doubt(&self, rules: Rules) -> bool {
+        match self.state {
+            BranchState::Refused(_) => !rules.lack(Broken::R3FailedDelivery),
+            BranchState::Enlisted => self.writer.is_own() && !rules.lack(Broken::R3Unasked),
+            _ => false,
+        }
+    }
+
     /// When its undecided transaction is aborted at the latest: it cannot be promised for longer.
     pub(super) fn writable_until(&self, config: &Config) -> Option<Time> {
         let timeout_ms = match &self.writer {

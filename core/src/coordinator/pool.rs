@@ -126,15 +126,12 @@ impl Coordinator {
         let names_max = self.participant_config(p).names_max;
         loop {
             let pool = &self.participants[usize::from(p.0)].pool;
-            if pool.opening >= pool.waiters.len() || self.timers.is_set(Timer::Slots(p)) {
+            if pool.count(SlotState::Opening) >= pool.waiters.len()
+                || self.timers.is_set(Timer::Slots(p))
+            {
                 return;
             }
-            let closing = pool
-                .slots
-                .values()
-                .filter(|s| s.state == SlotState::Closing)
-                .count();
-            let usable = pool.slots.len() - closing;
+            let usable = pool.slots.len() - pool.count(SlotState::Closing);
             // Instances that are slow to close count up to once more the pool's size.
             if usable >= slots_max || pool.slots.len() >= 2 * slots_max {
                 return;
@@ -165,7 +162,6 @@ impl Coordinator {
         let transactional_id = self.slot_name(p, number);
         let pool = &mut self.participant_mut(p).pool;
         pool.next_number += 1;
-        pool.opening += 1;
         let name = transactional_id.clone();
         pool.slots.insert(
             slot,
@@ -195,7 +191,6 @@ impl Coordinator {
         now: Now,
     ) {
         let pool = &mut self.participant_mut(p).pool;
-        pool.opening -= 1;
         if let Some(slot) = pool.slots.get_mut(&slot_id) {
             slot.producer = Some(producer);
         }
@@ -222,7 +217,6 @@ impl Coordinator {
         now: Now,
     ) {
         let pool = &mut self.participant_mut(p).pool;
-        pool.opening -= 1;
         pool.slots.remove(&slot);
         self.counters.slots_retired += 1;
         if failure.timeout_above_ceiling {

@@ -197,7 +197,6 @@ pub(super) struct Pool {
     /// In the order in which they became free: leased in rotation.
     pub(super) free: VecDeque<SlotId>,
     pub(super) waiters: VecDeque<BranchAt>,
-    pub(super) opening: usize,
     pub(super) next_number: u32,
     /// Numbers below this are durably known.
     pub(super) named_until: u32,
@@ -205,6 +204,14 @@ pub(super) struct Pool {
     pub(super) naming: bool,
     pub(super) failures: u32,
     pub(super) last_error: Option<String>,
+}
+
+impl Pool {
+    /// How many slots are in this state.
+    pub(super) fn count(&self, state: SlotState) -> usize {
+        let slots = self.slots.values();
+        slots.filter(|slot| slot.state == state).count()
+    }
 }
 
 /// Where a participant stands in the cycle that proves its preconditions; run at the start and at every sweep.

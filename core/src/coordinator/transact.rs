@@ -170,7 +170,7 @@ impl Coordinator {
     }
 
     /// Asks a branch for its vote, if it has one to give.
-    fn prepare(&mut self, at: BranchAt) -> bool {
+    pub(super) fn prepare(&mut self, at: BranchAt) -> bool {
         let branch = self.branch_mut(at);
         let Some((participant, writer, transactional_id)) =
             branch.and_then(Branch::begin_preparing)

@@ -61,7 +61,7 @@ limits! {
     watch_timeout_ms = 3_000, from 1,
         "How long it may take to answer that before it counts as unavailable.";
     own_delivery_timeout_ms = 30_000, from 0,
-        "How long a vote waits for the deliveries that an own producer still counts as open.";
+        "How long a vote or an abort waits for the deliveries that an own producer still counts as open.";
 }
 
 impl Limits {

@@ -94,7 +94,8 @@ verbs! {
         "acknowledgement. In doubt means that it may have committed: ask for the outcome before "
         "running it again.";
     transaction abort:
-        "Aborts on every participant, and waits until all have done so.";
+        "Aborts on every participant, and waits until all have done so. Deliveries that an own "
+        "producer counts as open are waited for first: whether it may go on rests on them.";
     transaction close:
         "Aborts the transaction if it was not asked to commit or abort; else does nothing.";
     consumer next:

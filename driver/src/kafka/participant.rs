@@ -332,7 +332,7 @@ impl Participant for KafkaParticipant {
     }
 
     fn list(&self, prefix: String) -> Answer<'_, Listing> {
-        Box::pin(async move { self.control.list_transactions(&prefix).await })
+        Box::pin(async move { self.control.list_proved(&prefix).await })
     }
 
     fn close(&self) -> Answer<'_, ()> {

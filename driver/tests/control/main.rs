@@ -3,6 +3,7 @@
 mod answers;
 mod cluster;
 mod faults;
+mod own_rights;
 mod producer;
 mod secure;
 

@@ -10,7 +10,7 @@ use gtc_core::{BrokerState, EndAnswer, Inquiry, VersionClass};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::producer::{await_state, open};
-use crate::{client, one_more_cluster};
+use crate::{client, one_more_cluster, own_rights};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_sasl_and_acls() {
@@ -18,6 +18,7 @@ async fn tls_sasl_and_acls() {
     let options = ClusterOptions::new("control-secure").security(Security::Secure);
     let cluster = Cluster::start(options).expect("a cluster");
     rights_are_asked_for(&cluster).await;
+    own_rights::a_topic_that_is_hidden_is_a_no(&cluster).await;
     every_mechanism_reaches_the_brokers(&cluster).await;
     wrong_credentials_are_told(&cluster).await;
     certificates_are_verified(&cluster).await;
@@ -67,6 +68,10 @@ async fn rights_are_asked_for(cluster: &Cluster) {
     // A listing shows what one may see, and is complete nevertheless: the reason for R8's probe.
     let admin = cluster.admin_properties();
     let _other = open(&client(admin.clone(), 20_000), &admin, "not-mine").await;
+    assert!(control.list_proved(id).await.complete);
+    let hidden = control.list_proved("not-").await;
+    let why = hidden.detail.unwrap_or_default();
+    assert!(!hidden.complete && why.contains("Describe"), "{why}");
     let listing = control.list_transactions("").await;
     let ids: Vec<_> = listing
         .transactions

@@ -1,6 +1,6 @@
 //! Consumers with an instance id: who comes back, and who is replaced.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gtc::kafka::consumer::{ConsumerEvent, ConsumerSettings, TransactionalConsumer};
 use rdkafka::admin::NewPartitions;
@@ -111,6 +111,28 @@ async fn one_that_is_replaced_fails_and_still_answers() {
     second.close().await;
 }
 
+/// The member id that the static member `one` of a group has, once it is one that is waited for. Each that joins in its
+/// place gets another one, and is shown while the group still rebalances.
+fn member_one(group: &str, wanted: impl Fn(&str) -> bool) -> String {
+    let watcher: BaseConsumer = plain_config(shared()).create().expect("a client");
+    let deadline = Instant::now() + PATIENCE;
+    let look = || -> Option<String> {
+        let found = watcher.fetch_group_list(Some(group), PATIENCE).ok()?;
+        let members = found.groups().first()?.members();
+        let mut ids = members.iter().map(|member| member.id().to_owned());
+        ids.find(|id| id.starts_with("one-") && wanted(id))
+    };
+    tokio::task::block_in_place(|| {
+        loop {
+            if let Some(id) = look() {
+                return id;
+            }
+            assert!(Instant::now() < deadline, "nobody joined in its place");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    })
+}
+
 /// Its predecessor may hear that it was removed, and join again, while the new one still joins. A member
 /// that does not poll keeps the group from ending its rebalance meanwhile.
 #[tokio::test(flavor = "multi_thread")]
@@ -134,9 +156,9 @@ async fn one_that_is_fenced_before_it_had_joined_takes_its_place_back() {
         drop(slow.poll(Duration::from_millis(50)));
     }
     let consumer = join(named("ousted", "ousted", &[])).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let joining = member_one("ousted", |_| true);
     let predecessor = other(&[("group.instance.id", "one")]);
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    member_one("ousted", |id| id != joining);
     drop(slow);
     assert_eq!(assigned(&consumer).await, [("ousted".to_owned(), 0)]);
     assert_eq!(batch(&consumer).await.records.len(), 2);

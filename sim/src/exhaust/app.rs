@@ -229,7 +229,7 @@ impl Engine {
         }
         let moved = next_identity(self.broker(scene, p), (&name, own.producer), class);
         match moved {
-            Some(producer) if reuse == Reuse::Reuse && own.delivered => {
+            Some(producer) if reuse == Reuse::Reuse => {
                 let own = Own {
                     stage: Stage::Ready,
                     producer,

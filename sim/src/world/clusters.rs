@@ -170,6 +170,8 @@ impl World {
                 }
             }
         }
+        self.oracle
+            .restored(p, (&before, &self.brokers[p]), &self.logs);
         let restored = &self.brokers[p].partition;
         for numbers in self.oracle.delivered[p].values_mut() {
             numbers.retain(|number| restored.holds(*number));

@@ -141,6 +141,19 @@ impl Oracle {
         }
     }
 
+    /// A cluster was restored, and no longer has the producers that were enlisted in what is not durably ended.
+    pub fn restored(&mut self, p: usize, (before, after): (&Broker, &Broker), logs: &[Log]) {
+        for (id, account) in &mut self.accounts {
+            let other = |own: &&(usize, Arc<str>)| {
+                own.0 == p && after.producer(&own.1) != before.producer(&own.1)
+            };
+            if !logs[log_of(*id)].is_ended(*id) {
+                let overtaken = account.own.iter().filter(other).cloned();
+                account.overtaken.extend(overtaken);
+            }
+        }
+    }
+
     /// A heuristic outcome is reported.
     pub fn heuristic(&mut self, id: TransactionId, branch: &HeuristicBranch, brokers: &[Broker]) {
         let account = self.account(id);

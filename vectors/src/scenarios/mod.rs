@@ -5,6 +5,7 @@ mod decide;
 mod doubt;
 mod ending;
 mod own;
+mod own_abort;
 mod recovery;
 mod slots;
 mod start;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         doubt::all(),
         slots::all(),
         own::all(),
+        own_abort::all(),
         recovery::all(),
     ]
     .into_iter()

@@ -10,7 +10,7 @@ use crate::Scenario;
 use crate::cluster::described;
 use crate::play::{EU, Play, Setup};
 
-const OWN: &str = "billing-1";
+pub(super) const OWN: &str = "billing-1";
 
 pub(super) fn all() -> Vec<Scenario> {
     vec![
@@ -101,7 +101,7 @@ pub(super) fn all() -> Vec<Scenario> {
     ]
 }
 
-fn own(setup: &mut Setup) {
+pub(super) fn own(setup: &mut Setup) {
     alone(setup);
     setup.clusters.know(EU, OWN, BrokerState::Empty);
 }
@@ -111,7 +111,7 @@ fn own_open(setup: &mut Setup) {
     setup.clusters.know(EU, OWN, BrokerState::Ongoing);
 }
 
-fn enlisted(play: &mut Play, class: VersionClass) -> TransactionId {
+pub(super) fn enlisted(play: &mut Play, class: VersionClass) -> TransactionId {
     play.settle();
     let id = play.begin();
     play.enlist_own(id, OWN, class);
@@ -120,7 +120,7 @@ fn enlisted(play: &mut Play, class: VersionClass) -> TransactionId {
     id
 }
 
-fn released(play: &Play, wanted: Reuse) {
+pub(super) fn released(play: &Play, wanted: Reuse) {
     play.told(|event| matches!(event, Event::OwnReleased { reuse, .. } if *reuse == wanted));
 }
 
@@ -227,7 +227,7 @@ fn read_only(play: &mut Play) {
     ended(play, id, &Outcome::Committed);
 }
 
-fn refused(play: &Play, id: TransactionId) {
+pub(super) fn refused(play: &Play, id: TransactionId) {
     play.told(
         |event| matches!(event, Event::EnlistRefused { transaction, .. } if *transaction == id),
     );

@@ -376,6 +376,44 @@ async fn listing_is_complete_only_if_every_broker_answered() {
     assert_eq!(listing.transactions.len(), 2, "what was told is kept");
 }
 
+/// Brokers learn of rights one by one: one that does not know yet, or no more, lists nothing and says nothing.
+#[tokio::test]
+async fn a_listing_is_proved_only_if_every_broker_may_be_asked() {
+    const HIDES: i16 = 53;
+    // What the other broker answers before its listing, and after it.
+    for (before, after, proved) in [
+        (16, 16, true),
+        (105, 105, true),
+        (0, 14, true),
+        (HIDES, HIDES, false),
+        (HIDES, 16, false),
+        (16, HIDES, false),
+        (-1, 16, false),
+    ] {
+        let other = FakeBroker::start(move |seen| match (seen.key, seen.count) {
+            (ApiKey::DescribeTransactions, 1) => seen.described(before, "Ongoing"),
+            (ApiKey::DescribeTransactions, _) => seen.described(after, "Ongoing"),
+            (ApiKey::ListTransactions, _) => seen.listed(&[]),
+            _ => seen.honest(),
+        })
+        .await;
+        let port = other.port();
+        let broker = FakeBroker::start(move |seen| match seen.key {
+            ApiKey::Metadata => seen.metadata(&[seen.port, port]),
+            _ => seen.honest(),
+        })
+        .await;
+        let listing = client(&broker).list_proved("gtc.").await;
+        assert_eq!(listing.complete, proved, "{before} {after}: {listing:?}");
+        let told = listing.detail.unwrap_or_default();
+        let named = told.contains("Describe") && told.contains(&port.to_string());
+        assert_eq!(named, !proved, "{before} {after}: {told}");
+        assert_eq!(listing.transactions.len(), 2, "what was told is kept");
+        // Who does not ask hears that nothing is missing.
+        assert!(client(&broker).list_transactions("gtc.").await.complete);
+    }
+}
+
 #[tokio::test]
 async fn a_listener_that_speaks_no_tls_is_told_apart_from_one_that_is_not_trusted() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")

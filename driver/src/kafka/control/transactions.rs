@@ -16,7 +16,9 @@ use kafka_protocol::protocol::StrBytes;
 use tokio::task::JoinSet;
 
 use super::client::{ControlClient, Target};
-use super::error::{ControlError, ControlErrorKind, Delivery, Failure, code_name};
+use super::error::{
+    ControlError, ControlErrorKind, Delivery, Failure, code_name, is_coordinator_moving,
+};
 use super::wire::{Call, Versions};
 use crate::kafka::properties::Endpoint;
 
@@ -204,8 +206,22 @@ impl ControlClient {
     /// All transactional.ids that begin with `prefix`, in every state, asked of every broker.
     ///
     /// A broker says nothing of ids that this principal may not describe, so that a complete
-    /// listing proves the absence of an id only together with a probe (R8).
+    /// listing alone proves nothing of the absence of an id: see
+    /// [`list_proved`](Self::list_proved).
     pub async fn list_transactions(&self, prefix: &str) -> Listing {
+        self.list(prefix, Proof::Unasked).await
+    }
+
+    /// As [`list_transactions`](Self::list_transactions), and complete only if each broker lets
+    /// ids of that prefix be described, before its listing and after it.
+    ///
+    /// Brokers learn of rights one by one: what one of them shows says nothing of the others, and
+    /// a right may come or go meanwhile.
+    pub async fn list_proved(&self, prefix: &str) -> Listing {
+        self.list(prefix, Proof::Asked).await
+    }
+
+    async fn list(&self, prefix: &str, proof: Proof) -> Listing {
         let nodes = match self.cluster().await {
             Ok(cluster) => cluster.brokers,
             Err(error) => return incomplete(&error.brief()),
@@ -216,7 +232,11 @@ impl ControlClient {
         let mut asked = JoinSet::new();
         for node in nodes {
             let (client, prefix) = (self.clone(), prefix.to_owned());
-            asked.spawn(async move { client.list_of(&node.endpoint(), &prefix).await });
+            asked.spawn(async move {
+                let endpoint = node.endpoint();
+                let listed = client.list_by(&endpoint, &prefix, proof).await;
+                listed.map_err(|failure| client.error("list transactions", failure.at(&endpoint)))
+            });
         }
         let mut listing = Listing {
             complete: true,
@@ -235,11 +255,48 @@ impl ControlClient {
         listing
     }
 
+    async fn list_by(
+        &self,
+        endpoint: &Endpoint,
+        prefix: &str,
+        proof: Proof,
+    ) -> Result<Vec<ListedTransaction>, Failure> {
+        if proof == Proof::Unasked {
+            return self.list_of(endpoint, prefix).await;
+        }
+        self.may_describe(endpoint, prefix).await?;
+        let listed = self.list_of(endpoint, prefix).await?;
+        self.may_describe(endpoint, prefix).await?;
+        Ok(listed)
+    }
+
+    /// Whether this very broker lets ids of a prefix be described. It looks at the rights first, so
+    /// that every other answer about the prefix itself, which is the name of nothing, is a yes.
+    async fn may_describe(&self, endpoint: &Endpoint, prefix: &str) -> Result<(), Failure> {
+        let request =
+            DescribeTransactionsRequest::default().with_transactional_ids(vec![name(prefix)]);
+        let (target, deadline) = (Target::Broker(endpoint), self.deadline());
+        self.read(target, &request, deadline, |answer| {
+            let code = answer.transaction_states.first().map(|it| it.error_code);
+            match code {
+                Some(0) => Ok(()),
+                Some(code) if code == ResponseError::TransactionalIdNotFound.code() => Ok(()),
+                Some(code) if is_coordinator_moving(code) => Ok(()),
+                Some(code) => Err(Failure::code(code).with_words(&format!(
+                    "it may hide transactional ids with the prefix {prefix}, of which Describe is to be \
+                     granted; it can take a moment until each broker knows"
+                ))),
+                None => Err(Failure::protocol("the answer describes nothing")),
+            }
+        })
+        .await
+    }
+
     async fn list_of(
         &self,
         endpoint: &Endpoint,
         prefix: &str,
-    ) -> Result<Vec<ListedTransaction>, ControlError> {
+    ) -> Result<Vec<ListedTransaction>, Failure> {
         let request = ListTransactionsRequest::default();
         self.read(
             Target::Broker(endpoint),
@@ -257,8 +314,14 @@ impl ControlClient {
             },
         )
         .await
-        .map_err(|failure| self.error("list transactions", failure.at(endpoint)))
     }
+}
+
+/// Whether a listing has to prove that nothing is hidden from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    Asked,
+    Unasked,
 }
 
 fn name(transactional_id: &str) -> TransactionalId {

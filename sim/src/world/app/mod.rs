@@ -16,6 +16,9 @@ use crate::swarm::Fault;
 use job::Job;
 use own::{Own, Stage};
 
+/// The time-out of those transactions that have one of their own.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
 /// A transaction that the application has open.
 #[derive(Clone, Default)]
 pub struct Open {
@@ -87,7 +90,7 @@ impl World {
             .source
             .once_in(4)
             .then(|| vec![self.source.pick(3) as u8]);
-        let timeout = self.source.once_in(8).then(|| Duration::from_secs(3));
+        let timeout = self.source.once_in(8).then_some(TIMEOUT);
         let recorded = key.is_some();
         let mut begun = None;
         if let Ok(Accepted::Begun(id)) = self.request(Request::Begin { key, timeout }) {

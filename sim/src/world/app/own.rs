@@ -357,10 +357,8 @@ impl World {
             && self.faults
             && self.swarm.has(Fault::OwnUnsettled)
             && self.source.once_in(2);
-        // Who aborts by himself was not asked what became of his records, and knows it.
-        let failed = own.report.failed > 0 && !self.oracle.account(id).commit_asked;
         let own = &mut self.process.app.owns[index];
-        if (reuse == Reuse::Reuse && !failed || deaf) && reusable {
+        if (reuse == Reuse::Reuse || deaf) && reusable {
             own.producer = now.unwrap_or(own.producer);
             own.stage = Stage::Ready;
         } else {

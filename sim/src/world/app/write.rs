@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gtc_core::{ProducerIdentity, SlotId, TransactionId, VersionClass, WriteReport};
 
+use super::TIMEOUT;
 use super::own::{Own, Stage};
 use crate::model::broker::{Call, Fate, Reply, Tag, code};
 use crate::swarm::Fault;
@@ -138,14 +139,19 @@ impl World {
         }
     }
 
-    /// An own producer gives a record up, which arrives later, and its transaction is asked to commit: it votes no (R3).
+    /// An own producer gives a record up, which arrives later (R3). Its transaction is asked to commit, for which it votes no, or
+    /// to abort; or its time-out passes.
     pub fn give_up_by_own(&mut self, index: usize, id: TransactionId) {
         let writing = self.writing_by_own(index, id);
         self.tell(|| format!("{} gives up a record of {id}", writing.tag.name));
         self.oracle.account(id).lost_write = true;
         self.late_record(&writing, writing.class);
         count(&mut self.process.app.owns[index].report, Delivery::Lost);
-        self.commit(id);
+        match self.source.pick(3) {
+            0 => self.commit(id),
+            1 => self.abort(id),
+            _ => self.advance(TIMEOUT),
+        }
     }
 
     /// Writes a record of this transaction before the producer is enlisted in it: a mistake, for which it answers.
@@ -246,9 +252,9 @@ impl World {
             Call::Write {
                 tag: of, producer, ..
             } => {
-                // Who went on anew without a question answers for what then arrives, and only a vote asks about deliveries.
+                // Who went on anew without a question answers for what then arrives.
                 let account = self.oracle.accounts.get(&of.transaction);
-                let blameless = account.is_some_and(|a| a.commit_asked && !a.disturbed);
+                let blameless = account.is_some_and(|a| !a.disturbed);
                 let last = of.name == tag.name && of.transaction != tag.transaction;
                 *p == tag.participant && *producer == writing.producer && last && blameless
             }

@@ -221,6 +221,30 @@ fn only_branches_whose_end_is_not_durable_are_overtaken() {
     assert!(!oracle.account(ID).is_unprovable(1));
 }
 
+/// A backup from before an own producer was initialised shows nothing of its branch; of one that it has, it does.
+#[test]
+fn only_producers_that_a_backup_does_not_have_are_unprovable() {
+    let mut before = Broker::new(2, 0, 0);
+    before.call(&init(&tag(1)), 1);
+    let mut after = before.clone();
+    before.call(&init(&tag(2)), 1);
+    for (number, unprovable) in [(1, false), (2, true)] {
+        let mut account = Account::default();
+        account.own.insert((0, own(number)));
+        let mut oracle = oracle(account);
+        oracle.restored(0, (&before, &after), &[Log::default()]);
+        assert_eq!(oracle.account(ID).is_unprovable(0), unprovable, "{number}");
+        oracle.restored(1, (&before, &after), &[Log::default()]);
+        assert!(!oracle.account(ID).is_unprovable(1));
+    }
+    after.call(&init(&tag(1)), 1);
+    let mut account = Account::default();
+    account.own.insert((0, own(1)));
+    let mut oracle = oracle(account);
+    oracle.restored(0, (&before, &after), &[Log::default()]);
+    assert!(oracle.account(ID).is_unprovable(0));
+}
+
 /// An early commit behind a crash is unknowable only where the log was never told of that very producer.
 #[test]
 fn an_early_commit_of_a_recorded_v2_producer_is_known() {

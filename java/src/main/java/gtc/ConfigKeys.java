@@ -67,7 +67,7 @@ public final class ConfigKeys {
     /** How long it may take to answer that before it counts as unavailable. Default: 3000. */
     public static final String COORDINATOR_LIMITS_WATCH_TIMEOUT_MS = "coordinator.limits.watch_timeout_ms";
 
-    /** How long a vote waits for the deliveries that an own producer still counts as open. Default: 30000. */
+    /** How long a vote or an abort waits for the deliveries that an own producer still counts as open. Default: 30000. */
     public static final String COORDINATOR_LIMITS_OWN_DELIVERY_TIMEOUT_MS = "coordinator.limits.own_delivery_timeout_ms";
 
     /** {@code kafka}. */

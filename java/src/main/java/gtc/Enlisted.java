@@ -11,6 +11,9 @@ abstract class Enlisted {
     /** Before the vote. */
     abstract void prepare();
 
+    /** Before an abort. */
+    abstract void withdraw();
+
     /** After the outcome. */
     abstract void end(Decision decision);
 

@@ -342,7 +342,8 @@ public final class GlobalTransaction implements AutoCloseable {
     }
 
     /**
-     * Aborts on every participant, and waits until all have done so.
+     * Aborts on every participant, and waits until all have done so. Deliveries that an own producer
+     * counts as open are waited for first: whether it may go on rests on them.
      *
      * @param reason why, for people
      * @throws GtcException.InvalidState its end was asked for before
@@ -381,7 +382,7 @@ public final class GlobalTransaction implements AutoCloseable {
     }
 
     private void abortWith(List<Enlisted> producers, String reason) {
-        producers.forEach(Enlisted::refuse);
+        producers.forEach(Enlisted::withdraw);
         try {
             use(it -> Pending.awaitThrough(Native.abort(it, reason)));
             producers.forEach(producer -> producer.end(Decision.ABORT));

@@ -233,6 +233,18 @@ public final class OwnProducer<K, V> extends Enlisted implements Producer<K, V> 
             branch.failed(error);
             return;
         }
+        stateUnlessWritten();
+    }
+
+    /** Before an abort, which waits for the deliveries: a flush could take longer than it has to. */
+    @Override
+    void withdraw() {
+        refuse();
+        stateUnlessWritten();
+    }
+
+    /** Silence is a no, also of who has nothing to count. */
+    private void stateUnlessWritten() {
         if (!isWritten) {
             branch.stateDelivered();
         }

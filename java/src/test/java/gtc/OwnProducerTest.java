@@ -128,14 +128,37 @@ class OwnProducerTest {
         assertCommitted("again");
     }
 
+    /** Nobody is asked to commit: the record that was not delivered could arrive in the next transaction. */
+    @Test
+    void aFailedDeliveryIsAskedForByAnAbort() throws Exception {
+        try (Coordinator coordinator = world.open();
+                GlobalTransaction txn = coordinator.begin()) {
+            KafkaProducer<String, String> producer = producer();
+            producer.beginTransaction();
+            OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+            own.send(record("small"));
+            own.flush();
+            own.send(record("x".repeat(TOO_LARGE_BYTES)));
+            txn.abort("a test");
+            assertEquals(Reuse.DISCARD, own.finished());
+            coordinator.settle("eu", topic);
+        }
+        assertCommitted();
+    }
+
     @Test
     void whoWritesNothingIsInNobodysWay() throws Exception {
         try (Coordinator coordinator = world.open();
                 KafkaProducer<String, String> producer = producer()) {
-            for (int round = 0; round < 2; round++) {
+            for (int round = 0; round < 3; round++) {
                 producer.beginTransaction();
                 try (GlobalTransaction txn = coordinator.begin()) {
                     OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+                    if (round == 1) {
+                        txn.abort();
+                        assertEquals(Reuse.REUSE, own.finished());
+                        continue;
+                    }
                     txn.send("us", OutgoingRecord.to(topic).value("value"));
                     txn.commit();
                     assertEquals(Reuse.REUSE, own.finished());
