@@ -1,7 +1,7 @@
 /* Reads orders on one cluster and writes their sums to another: offsets and records move in one
  * transaction, so that each order has exactly one sum, through any crash.
  *
- *     consume_transform_produce gtc.toml eu orders us sums
+ *     consume_transform_produce gtc.toml eu numbers us sums
  *
  * An order is numbers with spaces between them, such as `3 4`.
  */

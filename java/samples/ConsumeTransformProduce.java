@@ -16,7 +16,7 @@ import java.util.Arrays;
  * Reads orders on one cluster and writes their sums to another: offsets and records move in one
  * transaction, so that each order has exactly one sum, through any crash.
  *
- * <pre>java -cp JARS ConsumeTransformProduce.java gtc.toml eu orders us sums</pre>
+ * <pre>java -cp JARS ConsumeTransformProduce.java gtc.toml eu numbers us sums</pre>
  *
  * An order is numbers with spaces between them, such as {@code 3 4}.
  */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-const TRANSFER = fileURLToPath(new URL('../example/transfer.js', import.meta.url));
+const TRANSFER = fileURLToPath(new URL('example/transfer.js', import.meta.resolve('gtc-wasm/gtc_core.wasm')));
 
 function run(directory, ...words) {
   return spawnSync(process.execPath, [TRANSFER, directory, ...words], { encoding: 'utf8', timeout: 60_000 });

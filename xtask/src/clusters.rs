@@ -5,8 +5,11 @@ use gtc_clusters::up::{Standing, Status};
 use crate::command::Failure;
 use crate::help;
 use crate::prerequisites::{Need, require};
+use crate::records;
 
 const DEFAULT_COUNT: usize = 2;
+/// After which a reader has seen all that there is.
+const SILENCE_MS: &str = "3000";
 /// Each broker takes about 300 MB.
 const LARGEST_COUNT: usize = 9;
 
@@ -17,8 +20,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         ["up", count] => up(parse_count(count)?),
         ["down"] => down(),
         ["status"] => status(),
+        ["topic", name] => topic(name),
+        ["write", name, ref values @ ..] => write(name, values),
+        ["read", name] => read(name),
         _ => Err(Failure::usage(format!(
-            "say up, down or status\n\n{}",
+            "say up, down, status, topic, write or read\n\n{}",
             help::of("clusters").unwrap_or_default()
         ))),
     }
@@ -44,6 +50,44 @@ fn down() -> Result<(), Failure> {
     match Standing::default().down()? {
         names if names.is_empty() => println!("no cluster was up"),
         names => println!("ended {}", names.join(", ")),
+    }
+    Ok(())
+}
+
+/// Those that are up, of which there has to be one.
+fn standing() -> Result<Vec<Status>, Failure> {
+    let clusters = Standing::default().status()?;
+    match clusters.is_empty() {
+        true => Err(Failure::new(
+            "no cluster is up; `cargo xtask clusters up` starts two",
+        )),
+        false => Ok(clusters),
+    }
+}
+
+fn topic(name: &str) -> Result<(), Failure> {
+    for cluster in standing()? {
+        records::make_topic(&cluster.bootstrap, name)?;
+        println!("{} has {name}", cluster.name);
+    }
+    Ok(())
+}
+
+/// On the first one: what reads there and writes elsewhere has something to read.
+fn write(name: &str, values: &[&str]) -> Result<(), Failure> {
+    let first = &standing()?[0];
+    records::write(&first.bootstrap, name, values)?;
+    println!("{} of {name} has {} more", first.name, values.len());
+    Ok(())
+}
+
+fn read(name: &str) -> Result<(), Failure> {
+    for cluster in standing()? {
+        let records = records::read(&cluster.bootstrap, name, &["--timeout-ms", SILENCE_MS])?;
+        for record in &records {
+            println!("{}: {record}", cluster.name);
+        }
+        println!("{}: {} in all", cluster.name, records.len());
     }
     Ok(())
 }

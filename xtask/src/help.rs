@@ -10,7 +10,7 @@ cargo xtask: the one door
   generate [vectors]           error kinds, configuration keys, licences, golden scenarios for every language
   languages [NAME...]          builds, installs and tests the packages: c, java, node, python, wasm
   package [NAME...]            builds what users install, and tries each in an empty project
-  clusters up [N]|down|status  stock Kafka clusters that outlive this command
+  clusters up [N]|down|...     stock Kafka clusters that outlive this command
   bench NAME [ARGS]            commit, core, languages, log or recovery
   chaos [ARGS]                 workers on real clusters under every kind of fault, and an audit
   sim --seeds N                seeded histories of a simulated world around the core
@@ -106,6 +106,9 @@ const CLUSTERS: &str = "\
 cargo xtask clusters up [N]   start N clusters of one node each (2 if not said), and keep them
 cargo xtask clusters down     end them and remove their data
 cargo xtask clusters status   name, process, address and health of each
+cargo xtask clusters topic T  makes the topic T, with one partition, on each
+cargo xtask clusters write T VALUE...   writes values to T on the first one
+cargo xtask clusters read T   what a reader of committed records sees in T, on each
 
 They live under target/clusters/up, with the broker's log in NAME/broker.log, until `down`. Where a
 broker has ended, `up` starts the same cluster again, with its data and at its address; `down` and

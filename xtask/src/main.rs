@@ -11,6 +11,7 @@ mod lanes;
 mod languages;
 mod package;
 mod prerequisites;
+mod records;
 mod test_run;
 mod turns;
 

@@ -85,6 +85,7 @@ fn every_page_that_names_it_names_the_same() {
     for (path, start, end) in [
         ("node/README.md", "install ./gtc-", ".tgz"),
         ("docs/languages/node.md", "install ./gtc-", ".tgz"),
+        ("wasm/README.md", "/gtc-wasm-", ".tgz"),
         ("docs/languages/java.md", "`gtc:gtc:", "`"),
         ("java/README.md", "<version>", "</version>"),
     ] {

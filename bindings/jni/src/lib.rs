@@ -12,6 +12,7 @@ mod consumer;
 mod convert;
 mod coordinator;
 mod handles;
+mod packed;
 mod pending;
 mod record;
 mod transaction;

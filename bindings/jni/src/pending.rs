@@ -31,7 +31,7 @@ type Answer = Result<Convert, Error>;
 
 /// A pending result of any type.
 trait Waiting: Send {
-    fn on_done(self: Box<Self>, callback: Box<dyn FnOnce(Answer) + Send>) -> facade::Canceller;
+    fn hand_on(self: Box<Self>, callback: Box<dyn FnOnce(Answer) + Send>) -> facade::Canceller;
 }
 
 struct Typed<T, F> {
@@ -44,9 +44,9 @@ where
     T: Send + 'static,
     F: for<'local> FnOnce(&mut Env<'local>, T) -> Result<JObject<'local>, Failure> + Send + 'static,
 {
-    fn on_done(self: Box<Self>, callback: Box<dyn FnOnce(Answer) + Send>) -> facade::Canceller {
+    fn hand_on(self: Box<Self>, callback: Box<dyn FnOnce(Answer) + Send>) -> facade::Canceller {
         let Self { pending, convert } = *self;
-        pending.on_done(move |result| callback(converted(result, convert)))
+        pending.hand_on(move |result| callback(converted(result, convert)))
     }
 }
 
@@ -131,7 +131,7 @@ fn watch<'local>(
         return Ok(true);
     };
     let kept = Arc::downgrade(&entry);
-    let canceller = waiting.on_done(Box::new(move |answer| {
+    let canceller = waiting.hand_on(Box::new(move |answer| {
         // Whoever wanted it may have given it up.
         if let Some(entry) = kept.upgrade() {
             lock(&entry).answer = Some(answer);

@@ -1,112 +1,21 @@
-//! Records. They cross by columns: one call for a batch, and one copy of each key and value.
+//! Records on their way out. They cross by columns: one call for a batch, and one copy of each key
+//! and value.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gtc::{ConsumedRecord, Record};
+use gtc::ConsumedRecord;
 use jni::Env;
 use jni::objects::{JByteArray, JIntArray, JLongArray, JObject, JObjectArray, JString};
-use jni::refs::{IntoAuto, Reference};
-use jni::sys::{jint, jlong};
+use jni::refs::IntoAuto;
+use jni::sys::jlong;
 
 use crate::border::Failure;
-use crate::convert::text;
 
 /// What stands for no timestamp, as in Kafka's own client.
 const NO_TIMESTAMP: jlong = -1;
 
-/// Names and values of headers by turns; null where there are none.
-pub(crate) type Headers<'local> = JObjectArray<'local, JObject<'local>>;
 type Header = (String, Option<Bytes>);
-
-/// What a record is made of, beside topic and headers. A negative partition is none.
-pub(crate) struct Content<'a, 'local> {
-    pub(crate) key: &'a JByteArray<'local>,
-    pub(crate) value: &'a JByteArray<'local>,
-    pub(crate) partition: jint,
-    pub(crate) timestamp_ms: jlong,
-}
-
-impl Content<'_, '_> {
-    pub(crate) fn record(
-        &self,
-        env: &mut Env<'_>,
-        topic: Arc<str>,
-        headers: &Headers<'_>,
-    ) -> Result<Record, Failure> {
-        Ok(Record {
-            partition: (self.partition >= 0).then_some(self.partition),
-            key: payload(env, self.key)?,
-            value: payload(env, self.value)?,
-            headers: headers_in(env, headers)?,
-            timestamp_ms: (self.timestamp_ms != NO_TIMESTAMP).then_some(self.timestamp_ms),
-            ..Record::to(topic)
-        })
-    }
-}
-
-/// The only copy on the way to the producer: the JVM moves its arrays about.
-fn payload(env: &Env<'_>, array: &JByteArray<'_>) -> Result<Option<Bytes>, Failure> {
-    match array.is_null() {
-        true => Ok(None),
-        false => Ok(Some(env.convert_byte_array(array)?.into())),
-    }
-}
-
-fn headers_in(env: &mut Env<'_>, array: &Headers<'_>) -> Result<Vec<Header>, Failure> {
-    if array.is_null() {
-        return Ok(Vec::new());
-    }
-    let mut headers = Vec::new();
-    for index in (0..array.len(env)?).step_by(2) {
-        let name = array.get_element(env, index)?;
-        let name = env.cast_local::<JString<'_>>(name)?.auto();
-        let value = array.get_element(env, index + 1)?;
-        let value = env.cast_local::<JByteArray<'_>>(value)?.auto();
-        headers.push((text(env, &name)?, payload(env, &value)?));
-    }
-    Ok(headers)
-}
-
-/// The columns of a batch on its way in. Topics come once for each record.
-pub(crate) struct Columns<'a, 'local> {
-    pub(crate) topics: &'a JObjectArray<'local, JString<'local>>,
-    pub(crate) keys: &'a JObjectArray<'local, JByteArray<'local>>,
-    pub(crate) values: &'a JObjectArray<'local, JByteArray<'local>>,
-    pub(crate) headers: &'a JObjectArray<'local, Headers<'local>>,
-    pub(crate) partitions: &'a JIntArray<'local>,
-    pub(crate) timestamps: &'a JLongArray<'local>,
-}
-
-impl Columns<'_, '_> {
-    pub(crate) fn records(&self, env: &mut Env<'_>) -> Result<Vec<Record>, Failure> {
-        let length = self.topics.len(env)?;
-        let mut partitions = vec![0; length];
-        self.partitions.get_region(env, 0, &mut partitions)?;
-        let mut timestamps = vec![0; length];
-        self.timestamps.get_region(env, 0, &mut timestamps)?;
-        let mut topic: Arc<str> = "".into();
-        let mut records = Vec::with_capacity(length);
-        for index in 0..length {
-            let name = self.topics.get_element(env, index)?;
-            let name = text(env, &name.auto())?;
-            if *topic != *name {
-                topic = name.into();
-            }
-            let key = self.keys.get_element(env, index)?.auto();
-            let value = self.values.get_element(env, index)?.auto();
-            let headers = self.headers.get_element(env, index)?.auto();
-            let content = Content {
-                key: &key,
-                value: &value,
-                partition: partitions[index],
-                timestamp_ms: timestamps[index],
-            };
-            records.push(content.record(env, topic.clone(), &headers)?);
-        }
-        Ok(records)
-    }
-}
 
 /// The columns of a batch on its way out, as an `Object[]` of topics, keys, values and headers, and
 /// of partitions, offsets and timestamps.

@@ -3,20 +3,20 @@
 use gtc::facade::{self, reuse_name, version_class};
 use gtc::{CommitReturn, OwnProducer, ProducerIdentity};
 use jni::Env;
-use jni::objects::{JByteArray, JClass, JIntArray, JLongArray, JObjectArray, JString};
+use jni::objects::{JByteArray, JClass, JString};
 use jni::refs::Reference;
 use jni::sys::{jboolean, jint, jlong};
 
 use crate::border::{Failure, natives};
 use crate::convert::{Value, text};
 use crate::handles::{get, hold};
+use crate::packed::Packed;
 use crate::pending::{answer, done};
-use crate::record::{Columns, Content, Headers};
 
 natives! {
     fn transaction_id(transaction: jlong) -> JString;
-    fn send(transaction: jlong, participant: JString, topic: JString, key: [jbyte], value: [jbyte], headers: [JObject], partition: jint, timestamp_ms: jlong) -> jlong;
-    fn send_many(transaction: jlong, participant: JString, topics: [JString], keys: jbyte[][], values: jbyte[][], headers: JObject[][], partitions: [jint], timestamps: [jlong]) -> jlong;
+    fn send(transaction: jlong, participant: JString, packed: [jbyte]) -> jlong;
+    fn send_many(transaction: jlong, participant: JString, packed: [jbyte], count: jint) -> jlong;
     fn send_offsets(transaction: jlong, batch: jlong) -> jlong;
     fn send_offsets_of(transaction: jlong, consumer: jlong) -> jlong;
     fn enlist(transaction: jlong, participant: JString, transactional_id: JString, version_class: JString, producer_id: jlong, epoch: jint) -> jlong;
@@ -41,62 +41,31 @@ fn transaction_id<'local>(
     Ok(JString::from_str(env, id.to_string())?)
 }
 
-#[allow(
-    clippy::too_many_arguments,
-    reason = "a record crosses as what it is made of, in one call"
-)]
 fn send<'local>(
     env: &mut Env<'local>,
     _: JClass<'local>,
     transaction: jlong,
     participant: JString<'local>,
-    topic: JString<'local>,
-    key: JByteArray<'local>,
-    value: JByteArray<'local>,
-    headers: Headers<'local>,
-    partition: jint,
-    timestamp_ms: jlong,
+    packed: JByteArray<'local>,
 ) -> Result<jlong, Failure> {
     let transaction = get::<facade::Transaction>(transaction)?;
     let participant = text(env, &participant)?;
-    let topic = text(env, &topic)?.into();
-    let content = Content {
-        key: &key,
-        value: &value,
-        partition,
-        timestamp_ms,
-    };
-    let record = content.record(env, topic, &headers)?;
+    let record = Packed::new(env, &packed)?.record();
     done(transaction.send(participant, record))
 }
 
-#[allow(
-    clippy::too_many_arguments,
-    reason = "records cross by columns, in one call"
-)]
 fn send_many<'local>(
     env: &mut Env<'local>,
     _: JClass<'local>,
     transaction: jlong,
     participant: JString<'local>,
-    topics: JObjectArray<'local, JString<'local>>,
-    keys: JObjectArray<'local, JByteArray<'local>>,
-    values: JObjectArray<'local, JByteArray<'local>>,
-    headers: JObjectArray<'local, Headers<'local>>,
-    partitions: JIntArray<'local>,
-    timestamps: JLongArray<'local>,
+    packed: JByteArray<'local>,
+    count: jint,
 ) -> Result<jlong, Failure> {
     let transaction = get::<facade::Transaction>(transaction)?;
     let participant = text(env, &participant)?;
-    let columns = Columns {
-        topics: &topics,
-        keys: &keys,
-        values: &values,
-        headers: &headers,
-        partitions: &partitions,
-        timestamps: &timestamps,
-    };
-    let records = columns.records(env)?;
+    let mut packed = Packed::new(env, &packed)?;
+    let records = (0..count).map(|_| packed.record()).collect();
     done(transaction.send_many(participant, records))
 }
 

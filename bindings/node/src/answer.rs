@@ -179,7 +179,7 @@ where
     ) -> napi::Result<Object<'env>> {
         let (deferred, promise) = env.create_deferred()?;
         let (settle, held, convert) = (Settle(Some(deferred)), canceller.clone(), self.convert);
-        let given = self.pending.on_done(move |result| {
+        let given = self.pending.hand_on(move |result| {
             settle.with(result.map(convert));
             drop(held);
         });

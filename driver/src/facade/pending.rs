@@ -170,19 +170,24 @@ impl<T: Send + 'static> Pending<T> {
     /// process run there, one after the other, so that a slow one holds up the others and nothing
     /// else. It may use every verb, and may wait. Dropping the returned canceller gives the work
     /// up, as dropping the pending result would; see also [`then`](Pending::then).
-    pub fn on_done(
+    pub fn on_done(self, callback: impl FnOnce(Result<T, Error>) + Send + 'static) -> Canceller {
+        self.hand_on(move |result| match runtime() {
+            Ok(runtime) => runtime.call(Box::new(move || callback(result))),
+            // No thread to call on: the caller has to hear of it all the same.
+            Err(_) => callback(result),
+        })
+    }
+
+    /// As [`on_done`](Pending::on_done), on whichever thread has the result, which spares a change
+    /// of threads: for bindings that hand it on to a thread of their language. `callback` must not
+    /// wait, use no verb, and not panic.
+    pub fn hand_on(
         mut self,
         callback: impl FnOnce(Result<T, Error>) + Send + 'static,
     ) -> Canceller {
         match &mut self.0 {
             Inner::Ready(result) => {
-                let result = result.take().unwrap_or_else(|| Err(taken()));
-                if let Ok(runtime) = runtime() {
-                    runtime.call(Box::new(move || callback(result)));
-                } else {
-                    // No thread to call on: the caller has to hear of it all the same.
-                    callback(result);
-                }
+                callback(result.take().unwrap_or_else(|| Err(taken())));
                 Canceller(Given(None))
             }
             Inner::Running(promise, given) => {
@@ -209,7 +214,7 @@ impl<T: Send + 'static> Promise<T> {
         match std::mem::replace(&mut *state, State::Taken) {
             State::Called(callback) => {
                 drop(state);
-                call(callback, result);
+                callback(result);
             }
             State::Awaited(waker) => {
                 *state = State::Done(result);
@@ -248,24 +253,14 @@ impl<T: Send + 'static> Promise<T> {
         match std::mem::replace(&mut *state, State::Taken) {
             State::Done(result) => {
                 drop(state);
-                call(callback, result);
+                callback(result);
             }
             State::Taken => {
                 drop(state);
-                call(callback, Err(taken()));
+                callback(Err(taken()));
             }
             _ => *state = State::Called(callback),
         }
-    }
-}
-
-fn call<T: Send + 'static>(
-    callback: Box<dyn FnOnce(Result<T, Error>) + Send>,
-    result: Result<T, Error>,
-) {
-    // It runs already, as there is a result.
-    if let Ok(runtime) = runtime() {
-        runtime.call(Box::new(move || callback(result)));
     }
 }
 

@@ -101,18 +101,17 @@ fn shrink(module: &Path) -> Result<(), Failure> {
     Step::new("smaller module", shrink).run()
 }
 
-/// A project with nothing in it but the tests and the example, which use the package by its name.
+/// A project with nothing in it but the tests, which use the package by its name.
 fn make_project() -> std::io::Result<PathBuf> {
     let home = root().join("target/languages/wasm");
     if home.exists() {
         fs::remove_dir_all(&home)?;
     }
-    for part in ["tests", "example"] {
-        fs::create_dir_all(home.join(part))?;
-        for entry in fs::read_dir(root().join("wasm").join(part))? {
-            let entry = entry?;
-            fs::copy(entry.path(), home.join(part).join(entry.file_name()))?;
-        }
+    let tests = home.join("tests");
+    fs::create_dir_all(&tests)?;
+    for entry in fs::read_dir(root().join("wasm/tests"))? {
+        let entry = entry?;
+        fs::copy(entry.path(), tests.join(entry.file_name()))?;
     }
     let manifest = "{ \"private\": true, \"type\": \"module\" }\n";
     fs::write(home.join("package.json"), manifest)?;

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gtc_clusters::kafka_tool;
-
 use super::{about, home, make_directory};
 use crate::command::{Failure, Step};
 use crate::languages::Clusters;
+use crate::records::{make_topic, read};
 
 /// What `basic` writes to both clusters.
 const RECORD: &str = "an order";
@@ -58,44 +57,14 @@ impl Trial {
         basic.current_dir(project);
         Step::new("basic", basic).run()?;
         for (name, address) in self.clusters.addresses() {
-            let found = read(&address, topic)?;
+            // `basic` has written one: it stops there, or finds that there is none.
+            let end = ["--max-messages", "1", "--timeout-ms", "30000"];
+            let found = read(&address, topic, &end)?;
             if found != [RECORD] {
                 let cause = format!("{name} shows {found:?} in {topic}, not [{RECORD:?}]");
                 return Err(Failure::new(cause));
             }
         }
         Ok(())
-    }
-}
-
-fn make_topic(address: &str, topic: &str) -> Result<(), Failure> {
-    let mut tool = tool(address, "org.apache.kafka.tools.TopicCommand")?;
-    tool.args(["--create", "--topic", topic, "--partitions", "1"]);
-    said(tool).map(drop)
-}
-
-/// What a reader of committed records sees up to the end.
-fn read(address: &str, topic: &str) -> Result<Vec<String>, Failure> {
-    let mut tool = tool(address, "org.apache.kafka.tools.consumer.ConsoleConsumer")?;
-    tool.args(["--topic", topic, "--from-beginning"]);
-    tool.args(["--isolation-level", "read_committed"]);
-    // `basic` has written one: it stops there, or finds that there is none.
-    tool.args(["--max-messages", "1", "--timeout-ms", "30000"]);
-    Ok(said(tool)?.lines().map(str::to_owned).collect())
-}
-
-fn tool(address: &str, class: &str) -> Result<Command, Failure> {
-    let mut tool = kafka_tool(class)?;
-    tool.args(["--bootstrap-server", address]);
-    Ok(tool)
-}
-
-fn said(mut tool: Command) -> Result<String, Failure> {
-    let output = tool
-        .output()
-        .map_err(|cause| Failure::new(format!("Kafka's tools: {cause}")))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(Failure::new(String::from_utf8_lossy(&output.stderr))),
     }
 }

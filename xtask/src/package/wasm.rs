@@ -6,11 +6,9 @@ use std::process::Command;
 
 use super::node::{install, pack};
 use super::trial::Trial;
-use super::{Packed, VERSION, copy, home};
+use super::{Packed, VERSION, home};
 use crate::command::{Failure, Step, root};
 use crate::languages::build_wasm;
-
-const EXAMPLE: [&str; 3] = ["host.js", "store.js", "transfer.js"];
 
 /// The features are those of librdkafka, which is not in it.
 pub(super) fn build(_features: &str) -> Result<Packed, Failure> {
@@ -25,13 +23,9 @@ pub(super) fn build(_features: &str) -> Result<Packed, Failure> {
 pub(super) fn try_out(trial: &Trial, packed: &Packed) -> Result<Vec<PathBuf>, Failure> {
     let project = trial.project("wasm")?;
     install(&project, &packed.native)?;
-    for name in EXAMPLE {
-        let from = root().join("wasm/example").join(name);
-        copy(&from, &project.join(name))?;
-    }
     let mut example = Command::new("node");
     example
-        .args(["transfer.js", "stores", "100"])
+        .args(["node_modules/gtc-wasm/example/transfer.js", "stores", "100"])
         .current_dir(&project)
         .env_remove("NODE_PATH");
     Step::new("example", example).run()?;

@@ -90,6 +90,26 @@ fn callbacks_run_once_on_their_own_thread_and_survive_a_panic() {
 }
 
 #[test]
+fn a_result_is_handed_on_by_the_thread_that_has_it() {
+    let here = std::thread::current().id();
+    let (done, seen) = channel();
+    let (pending, sender) = open(Abandoned::Stops);
+    let (later, now) = (done.clone(), done);
+    let _later = pending.hand_on(move |result| {
+        let name = std::thread::current().name().map(str::to_owned);
+        later.send((result.unwrap(), name)).unwrap();
+    });
+    sender.send(9).unwrap();
+    let name = Some("gtc".to_owned());
+    assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), (9, name));
+    let _now = Pending::ready(Ok(8)).hand_on(move |result| {
+        assert_eq!(std::thread::current().id(), here);
+        now.send((result.unwrap(), None)).unwrap();
+    });
+    assert_eq!(seen.try_recv().unwrap(), (8, None));
+}
+
+#[test]
 fn it_is_a_future_of_any_executor() {
     let (pending, sender) = open(Abandoned::Stops);
     let executor = tokio::runtime::Builder::new_current_thread()

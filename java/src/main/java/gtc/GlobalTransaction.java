@@ -50,7 +50,7 @@ public final class GlobalTransaction implements AutoCloseable {
     public void send(String participant, OutgoingRecord record) {
         Objects.requireNonNull(participant, "participant");
         Objects.requireNonNull(record, "record");
-        use(it -> Pending.await(record.send(it, participant)));
+        use(it -> Pending.await(send(it, participant, record)));
     }
 
     /**
@@ -63,7 +63,11 @@ public final class GlobalTransaction implements AutoCloseable {
     public CompletableFuture<Void> sendAsync(String participant, OutgoingRecord record) {
         Objects.requireNonNull(participant, "participant");
         Objects.requireNonNull(record, "record");
-        return Pending.future(() -> use(it -> record.send(it, participant)));
+        return Pending.future(() -> use(it -> send(it, participant, record)));
+    }
+
+    private static long send(long number, String participant, OutgoingRecord record) {
+        return Native.send(number, participant, Packed.of(record));
     }
 
     /**
@@ -76,7 +80,7 @@ public final class GlobalTransaction implements AutoCloseable {
     public void sendMany(String participant, List<OutgoingRecord> records) {
         Objects.requireNonNull(participant, "participant");
         List<OutgoingRecord> all = Arguments.elements(records, "records");
-        use(it -> Pending.await(OutgoingRecord.send(it, participant, all)));
+        use(it -> Pending.await(send(it, participant, all)));
     }
 
     /**
@@ -89,7 +93,11 @@ public final class GlobalTransaction implements AutoCloseable {
     public CompletableFuture<Void> sendManyAsync(String participant, List<OutgoingRecord> records) {
         Objects.requireNonNull(participant, "participant");
         List<OutgoingRecord> all = Arguments.elements(records, "records");
-        return Pending.future(() -> use(it -> OutgoingRecord.send(it, participant, all)));
+        return Pending.future(() -> use(it -> send(it, participant, all)));
+    }
+
+    private static long send(long number, String participant, List<OutgoingRecord> records) {
+        return Native.sendMany(number, participant, Packed.of(records), records.size());
     }
 
     /**

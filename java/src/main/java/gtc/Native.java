@@ -75,25 +75,11 @@ final class Native {
 
     static native String transactionId(long transaction);
 
-    static native long send(
-            long transaction,
-            String participant,
-            String topic,
-            byte[] key,
-            byte[] value,
-            Object[] headers,
-            int partition,
-            long timestampMs);
+    /** A record as {@link Packed}. */
+    static native long send(long transaction, String participant, byte[] packed);
 
-    static native long sendMany(
-            long transaction,
-            String participant,
-            String[] topics,
-            byte[][] keys,
-            byte[][] values,
-            Object[][] headers,
-            int[] partitions,
-            long[] timestamps);
+    /** So many records, as {@link Packed}. */
+    static native long sendMany(long transaction, String participant, byte[] packed, int count);
 
     static native long sendOffsets(long transaction, long batch);
 

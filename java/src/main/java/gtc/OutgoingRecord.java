@@ -7,7 +7,7 @@ import java.util.Objects;
 
 /**
  * A record to write: {@code OutgoingRecord.to("orders").key("1").value(bytes)}. Each method gives
- * back a new one. Arrays are copied once, when the record is sent.
+ * back a new one. Arrays are copied when the record is sent.
  */
 public final class OutgoingRecord {
     private static final int NO_PARTITION = -1;
@@ -151,38 +151,25 @@ public final class OutgoingRecord {
         return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
     }
 
-    long send(long transaction, String participant) {
-        return Native.send(
-                transaction,
-                participant,
-                topic,
-                key,
-                value,
-                Raw.headers(headers),
-                partition,
-                timestampMs);
+    byte[] key() {
+        return key;
     }
 
-    /** Records cross by columns, in one call. */
-    static long send(long transaction, String participant, List<OutgoingRecord> records) {
-        int count = records.size();
-        String[] topics = new String[count];
-        byte[][] keys = new byte[count][];
-        byte[][] values = new byte[count][];
-        Object[][] headers = new Object[count][];
-        int[] partitions = new int[count];
-        long[] timestamps = new long[count];
-        int index = 0;
-        for (OutgoingRecord record : records) {
-            topics[index] = record.topic;
-            keys[index] = record.key;
-            values[index] = record.value;
-            headers[index] = Raw.headers(record.headers);
-            partitions[index] = record.partition;
-            timestamps[index] = record.timestampMs;
-            index++;
-        }
-        return Native.sendMany(
-                transaction, participant, topics, keys, values, headers, partitions, timestamps);
+    byte[] value() {
+        return value;
+    }
+
+    List<Header> headers() {
+        return headers;
+    }
+
+    /** Negative: none. */
+    int partition() {
+        return partition;
+    }
+
+    /** Negative: none. */
+    long timestampMs() {
+        return timestampMs;
     }
 }

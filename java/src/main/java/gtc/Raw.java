@@ -77,13 +77,5 @@ final class Raw {
                 list(raw[2], one -> new Notice.Partition((String) one[0], ((Long) one[1]).intValue())));
     }
 
-    /** Headers as names and values by turns; null where there are none. */
-    static Object[] headers(List<Header> headers) {
-        if (headers.isEmpty()) {
-            return null;
-        }
-        return headers.stream().flatMap(one -> Arrays.asList(one.name(), one.value()).stream()).toArray();
-    }
-
     private Raw() {}
 }

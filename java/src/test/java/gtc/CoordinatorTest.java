@@ -72,6 +72,34 @@ class CoordinatorTest {
     }
 
     @Test
+    void manyRecordsCrossAtOnceForSeveralTopicsAndWithLongHeaders() throws Exception {
+        String first = world.topic("-first");
+        String second = world.topic("-second");
+        byte[] large = new byte[10_000];
+        List<OutgoingRecord> records = new ArrayList<>();
+        for (String topic : List.of(first, first, second, first)) {
+            OutgoingRecord record = OutgoingRecord.to(topic).value("" + records.size());
+            records.add(record.header("ü".repeat(500), large).header("", null));
+        }
+        try (Coordinator coordinator = world.open();
+                GlobalTransaction txn = coordinator.begin()) {
+            txn.sendMany("eu", records);
+            txn.commit();
+        }
+        Map<String, List<String>> expected =
+                Map.of(first, List.of("0", "1", "3"), second, List.of("2"));
+        for (String topic : List.of(first, second)) {
+            List<ConsumerRecord<byte[], byte[]>> found = world.records("eu", topic);
+            List<String> values = found.stream().map(one -> new String(one.value(), UTF_8)).toList();
+            assertEquals(expected.get(topic), values);
+            for (ConsumerRecord<byte[], byte[]> record : found) {
+                assertArrayEquals(large, record.headers().lastHeader("ü".repeat(500)).value());
+                assertNull(record.headers().lastHeader("").value());
+            }
+        }
+    }
+
+    @Test
     void theEndOfATryStatementAbortsWhatIsUndecided() throws Exception {
         String topic = world.topic();
         try (Coordinator coordinator = world.open()) {
