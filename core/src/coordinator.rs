@@ -178,9 +178,11 @@ impl Coordinator {
         if let Phase::Stopped(reason) = &self.phase {
             return Err(Refusal::Stopped(reason.clone()));
         }
-        let accepted = self.dispatch_request(request, now)?;
-        self.after_step();
-        Ok(accepted)
+        let answer = self.dispatch_request(request, now);
+        if answer.is_ok() {
+            self.after_step();
+        }
+        answer
     }
 
     fn dispatch_request(&mut self, request: Request, now: Now) -> Result<Accepted, Refusal> {
@@ -254,14 +256,14 @@ impl Coordinator {
         } else {
             self.pending.remove(&id)
         };
-        match pending {
-            Some(pending) => self.dispatch_response(pending, response, now),
+        match &pending {
+            Some(pending) => self.dispatch_response(pending, &response, now),
             None => self.counters.late_responses += 1,
         }
         self.after_step();
     }
 
-    fn dispatch_response(&mut self, pending: Pending, response: Response, now: Now) {
+    fn dispatch_response(&mut self, pending: &Pending, response: &Response, now: Now) {
         match (pending, response) {
             // A stopped participant is not worked on: nothing is initialised there any more (R7).
             (
@@ -271,25 +273,29 @@ impl Coordinator {
                 | Pending::Probe(p)
                 | Pending::List(p),
                 _,
-            ) if self.participant_mut(p).is_stopped() => {}
-            (Pending::Append(id), Response::Appended) => self.appended(id, now),
+            ) if self.participant_mut(*p).is_stopped() => {}
+            (Pending::Append(id), Response::Appended) => self.appended(*id, now),
             (Pending::Append(id), Response::AppendFailed(failure)) => {
-                self.append_failed(id, failure, now);
+                self.append_failed(*id, failure.clone(), now);
             }
             (Pending::Checkpoint, Response::Appended) => self.checkpointed(now),
             (Pending::Checkpoint, Response::AppendFailed(failure)) => {
-                self.checkpoint_failed(failure, now);
+                self.checkpoint_failed(failure.clone(), now);
             }
-            (Pending::Connect(p), Response::Connected(report)) => self.connected(p, report, now),
-            (Pending::Connect(p), Response::ConnectFailed(why)) => self.cycle_failed(p, why, now),
+            (Pending::Connect(p), Response::Connected(report)) => {
+                self.connected(*p, report.clone(), now)
+            }
+            (Pending::Connect(p), Response::ConnectFailed(why)) => {
+                self.cycle_failed(*p, why.clone(), now)
+            }
             (Pending::LookForProbe(p), Response::Inquired(inquiry)) => {
-                self.looked_for_probe(p, inquiry, now);
+                self.looked_for_probe(*p, inquiry.clone(), now);
             }
-            (Pending::Look(p), Response::Listed(listing)) => self.looked(p, &listing, now),
-            (Pending::Probe(p), Response::Ended(answer)) => self.probed(p, answer, now),
-            (Pending::List(p), Response::Listed(listing)) => self.listed(p, &listing, now),
+            (Pending::Look(p), Response::Listed(listing)) => self.looked(*p, listing, now),
+            (Pending::Probe(p), Response::Ended(answer)) => self.probed(*p, answer.clone(), now),
+            (Pending::List(p), Response::Listed(listing)) => self.listed(*p, listing, now),
             (Pending::FenceOrphan(p), Response::Ended(answer)) => {
-                self.orphan_fenced(p, &answer, now);
+                self.orphan_fenced(*p, answer, now);
             }
             (
                 Pending::OpenSlot(p, slot),
@@ -298,33 +304,33 @@ impl Coordinator {
                     condition,
                 },
             ) => {
-                self.slot_opened((p, slot), producer, condition, now);
+                self.slot_opened((*p, *slot), *producer, condition.clone(), now);
             }
             (Pending::OpenSlot(p, slot), Response::SlotFailed(failure)) => {
-                self.slot_failed(p, slot, failure, now);
+                self.slot_failed(*p, *slot, failure.clone(), now);
             }
             (Pending::VerifySlot(p, slot), Response::SlotVerified(condition)) => {
-                self.slot_verified(p, slot, condition, now);
+                self.slot_verified(*p, *slot, condition, now);
             }
-            (Pending::CloseSlot(p, slot), Response::SlotClosed) => self.slot_closed(p, slot, now),
-            (Pending::Prepare(at), Response::Prepared(report)) => self.prepared(at, &report, now),
+            (Pending::CloseSlot(p, slot), Response::SlotClosed) => self.slot_closed(*p, *slot, now),
+            (Pending::Prepare(at), Response::Prepared(report)) => self.prepared(*at, report, now),
             (Pending::EndBranch(at), Response::Ended(answer)) => {
-                self.branch_answered(at, &answer, now)
+                self.branch_answered(*at, answer, now);
             }
             (Pending::InquireBranch(at), Response::Inquired(inquiry)) => {
-                self.branch_inquired(at, &inquiry, now);
+                self.branch_inquired(*at, inquiry, now);
             }
             (Pending::InspectOwn(at), Response::Inquired(inquiry)) => {
-                self.own_inspected(at, inquiry, now);
+                self.own_inspected(*at, inquiry.clone(), now);
             }
             (Pending::InquireDiscarded(p, id), Response::Inquired(inquiry)) => {
-                self.discarded_inquired(p, id, &inquiry);
+                self.discarded_inquired(*p, id.clone(), inquiry);
             }
             (Pending::InquireForeign(p, id, decision), Response::Inquired(inquiry)) => {
-                self.foreign_inquired((p, id), decision, &inquiry);
+                self.foreign_inquired((*p, id.clone()), *decision, inquiry);
             }
             (Pending::EndForeign(p, id), Response::Ended(answer)) => {
-                self.foreign_ended((p, id), answer);
+                self.foreign_ended((*p, id.clone()), answer.clone());
             }
             // A response of another kind than its action asks for is a fault of the driver.
             (pending, _) => self.mismatched(pending, now),
@@ -332,7 +338,7 @@ impl Coordinator {
     }
 
     /// The driver broke the contract: nothing it says about this action counts, so stop.
-    fn mismatched(&mut self, pending: Pending, now: Now) {
+    fn mismatched(&mut self, pending: &Pending, now: Now) {
         let reason = format!("the driver answered {pending:?} with a response of another kind");
         self.stop(StopReason::LogFailed(reason), now);
     }
@@ -357,14 +363,17 @@ impl Coordinator {
     /// The next output. Call it until it returns [`Output::Wait`].
     #[must_use]
     pub fn poll_output(&mut self) -> Output {
-        self.outputs
-            .pop_front()
-            .unwrap_or_else(|| match self.timers.next() {
-                Some((at, reason)) => Output::Wait(Some(at), reason),
-                None => Output::Wait(None, WaitReason::Input),
-            })
+        if let Some(output) = self.outputs.pop_front() {
+            return output;
+        }
+        match self.timers.next() {
+            Some((at, reason)) => Output::Wait(Some(at), reason),
+            None => Output::Wait(None, WaitReason::Input),
+        }
     }
 
+    // Inlined as the maps are: see there.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn act(&mut self, action: Action, pending: Pending) {
         // What a step had begun when the coordinator stopped must not reach the log or a cluster (R10, R11).
         if matches!(self.phase, Phase::Stopped(_)) {

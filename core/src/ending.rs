@@ -54,14 +54,22 @@ pub(crate) enum Verdict {
     Undecidable(String),
 }
 
+/// What is known of a branch that is being ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Known {
+    /// Only the transactional.id that it was written under.
+    Name(Arc<str>),
+    /// What identifies it for good.
+    Identity(BranchIdentity),
+}
+
 /// A branch that is being ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ending {
     pub(crate) decision: Decision,
     pub(crate) ground: Ground,
     pub(crate) class: VersionClass,
-    pub(crate) transactional_id: Arc<str>,
-    pub(crate) identity: Option<BranchIdentity>,
+    pub(crate) known: Known,
     /// The slot's producer, where the branch was not described: only what it opened is this branch (R7).
     pub(crate) producer: Option<ProducerIdentity>,
     /// The start time of the transaction before, where the branch's own is not known.
@@ -161,12 +169,21 @@ mod code {
 impl Ending {
     /// Ends a branch of which only the name is known.
     pub(crate) fn unidentified(ground: Ground, class: VersionClass, name: Arc<str>) -> Self {
+        Self::new((Decision::Abort, ground), class, Known::Name(name))
+    }
+
+    /// Ends a branch whose identity is known.
+    pub(crate) fn identified(decision: Decision, ground: Ground, identity: BranchIdentity) -> Self {
+        let class = identity.version_class;
+        Self::new((decision, ground), class, Known::Identity(identity))
+    }
+
+    fn new((decision, ground): (Decision, Ground), class: VersionClass, known: Known) -> Self {
         Self {
-            decision: Decision::Abort,
+            decision,
             ground,
             class,
-            transactional_id: name,
-            identity: None,
+            known,
             producer: None,
             before_ms: None,
             step: Step::ByWriter,
@@ -181,13 +198,20 @@ impl Ending {
         }
     }
 
-    /// Ends a branch whose identity is known.
-    pub(crate) fn identified(decision: Decision, ground: Ground, identity: BranchIdentity) -> Self {
-        let name = identity.transactional_id.clone();
-        let mut ending = Self::unidentified(ground, identity.version_class, name);
-        ending.decision = decision;
-        ending.identity = Some(identity);
-        ending
+    /// What it was written under.
+    pub(crate) const fn transactional_id(&self) -> &Arc<str> {
+        match &self.known {
+            Known::Name(name) => name,
+            Known::Identity(identity) => &identity.transactional_id,
+        }
+    }
+
+    /// What identifies it, if that is known.
+    pub(crate) const fn identity(&self) -> Option<&BranchIdentity> {
+        match &self.known {
+            Known::Name(_) => None,
+            Known::Identity(identity) => Some(identity),
+        }
     }
 
     /// Tells the branch, whose start time is not known, from the transaction before it.
@@ -222,7 +246,7 @@ impl Ending {
     pub(crate) fn spends_producer(&self) -> bool {
         // EndTxn(v2) moves the epoch of what was open, and a late one is fenced; of a branch that was never
         // described nobody knows whether anything was.
-        let described = self.identity.as_ref().is_some_and(|b| b.start_time_ms >= 0);
+        let described = self.identity().is_some_and(|b| b.start_time_ms >= 0);
         let moves = self.class == VersionClass::V2 && described;
         let kept = moves || self.rules.lack(Broken::R3Spend);
         !kept && (self.spoiled || self.failed > 0 || self.sent > 1)
@@ -305,17 +329,17 @@ impl Ending {
     /// What its broker said at the vote, where that proves how an own branch ended: a later look may find nothing
     /// of it, once its producer is initialised anew.
     pub(crate) fn proved_by(&mut self, found: &TransactionDescription) -> Option<Verdict> {
-        let identity = self.identity.as_ref().filter(|_| self.own)?;
+        let identity = self.identity().filter(|_| self.own)?;
         let standing = self.standing(identity, found);
         let ended = matches!(standing, Standing::Committed | Standing::Aborted);
         ended.then(|| self.on_standing(standing, &said(found)))
     }
 
     fn on_description(&mut self, found: &TransactionDescription) -> Verdict {
-        let identified = self.identity.as_ref().map(|identity| identity.producer);
+        let identified = self.identity().map(|identity| identity.producer);
         let writer = identified.or(self.producer);
         self.stranger = writer.is_some_and(|writer| taken_over(writer, found));
-        let Some(identity) = &self.identity else {
+        let Some(identity) = self.identity() else {
             return self.on_unidentified(found);
         };
         let standing = self.standing(identity, found);
@@ -337,8 +361,7 @@ impl Ending {
     /// whatever an own producer shows under its own identity may be that transaction.
     fn is_explained(&self, found: &TransactionDescription) -> bool {
         let same = self
-            .identity
-            .as_ref()
+            .identity()
             .is_some_and(|b| b.producer == found.producer);
         let untouched =
             |before_ms: i64| before_ms == found.start_time_ms && (same || before_ms >= 0);
@@ -355,8 +378,8 @@ impl Ending {
         }
         match found.state {
             BrokerState::Ongoing => {
-                self.identity = Some(BranchIdentity {
-                    transactional_id: self.transactional_id.clone(),
+                self.known = Known::Identity(BranchIdentity {
+                    transactional_id: self.transactional_id().clone(),
                     producer: found.producer,
                     start_time_ms: found.start_time_ms,
                     timeout_ms: found.timeout_ms,

@@ -286,8 +286,8 @@ impl Ledger {
                 "{transaction} is decided twice"
             )));
         }
+        self.note_key(key.as_ref(), transaction);
         let entry = self.open.get_or_default(transaction);
-        self.keys.extend(key.clone().map(|key| (key, transaction)));
         entry.decision = Some(Decision::Commit);
         entry.key = key;
         entry.unix_ms = unix_ms;
@@ -303,13 +303,12 @@ impl Ledger {
             entry.unix_ms = ended.unix_ms;
             entry.key = ended.key.or(entry.key.take());
             let key = entry.key.clone();
-            return self.keys.extend(key.map(|key| (key, transaction)));
+            return self.note_key(key.as_ref(), transaction);
         }
         if let Some(entry) = self.open.remove(&transaction) {
             self.drop_key(entry.key.as_ref(), transaction);
         }
-        let key = ended.key.clone();
-        self.keys.extend(key.map(|key| (key, transaction)));
+        self.note_key(ended.key.as_ref(), transaction);
         if self.ended.insert(transaction, ended).is_none() {
             self.ended_order.push_back(transaction);
         }
@@ -323,6 +322,12 @@ impl Ledger {
             {
                 self.drop_key(entry.key.as_ref(), oldest);
             }
+        }
+    }
+
+    fn note_key(&mut self, key: Option<&Arc<[u8]>>, transaction: TransactionId) {
+        if let Some(key) = key {
+            self.keys.insert((key.clone(), transaction));
         }
     }
 

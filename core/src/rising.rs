@@ -4,6 +4,9 @@
 //! one that leaves early is a hole until its neighbours leave or the holes are the larger part; so that
 //! one old entry does not hold the room of all later ones. Holes are no part of what the map says:
 //! comparing, hashing and iterating pass over them.
+//!
+//! What every step does is inlined, so that a value is made where it stays, and not copied there; not so in a
+//! module of WebAssembly, which is to be small.
 
 use alloc::collections::{VecDeque, vec_deque};
 use core::cmp::Ordering;
@@ -33,14 +36,16 @@ impl<K: Ord, V> Rising<K, V> {
         self.live
     }
 
+    #[inline]
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         let index = self.position(key).ok()?;
-        self.entries[index].1.as_ref()
+        self.entries.get(index)?.1.as_ref()
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let index = self.position(key).ok()?;
-        self.entries[index].1.as_mut()
+        self.entries.get_mut(index)?.1.as_mut()
     }
 
     pub(crate) fn contains_key(&self, key: &K) -> bool {
@@ -48,12 +53,17 @@ impl<K: Ord, V> Rising<K, V> {
     }
 
     /// Puts a value in, at the end where its key is the highest; returns the one it replaces.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         if self.entries.back().is_none_or(|(last, _)| *last < key) {
-            self.entries.push_back((key, Some(value)));
             self.live += 1;
+            self.entries.push_back((key, Some(value)));
             return None;
         }
+        self.replace(key, value)
+    }
+
+    fn replace(&mut self, key: K, value: V) -> Option<V> {
         let index = self.place(key);
         let before = self.entries[index].1.replace(value);
         self.live += usize::from(before.is_none());
@@ -71,16 +81,26 @@ impl<K: Ord, V> Rising<K, V> {
         value.get_or_insert_default()
     }
 
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         let index = self.position(key).ok()?;
-        let value = if index == 0 {
-            self.entries.pop_front()?.1
-        } else {
-            self.entries[index].1.take()
-        };
-        self.live -= usize::from(value.is_some());
-        self.drop_holes();
+        if index > 0 {
+            return self.take(index);
+        }
+        // The first is no hole.
+        self.live -= 1;
+        let value = self.entries.pop_front()?.1;
+        if self.entries.len() > self.live {
+            self.drop_holes();
+        }
         value
+    }
+
+    fn take(&mut self, index: usize) -> Option<V> {
+        let value = self.entries.get_mut(index)?.1.take()?;
+        self.live -= 1;
+        self.drop_holes();
+        Some(value)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -108,7 +128,7 @@ impl<K: Ord, V> Rising<K, V> {
     }
 
     /// Where `key` is, or where it belongs.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn position(&self, key: &K) -> Result<usize, usize> {
         // Most that are asked for are the oldest, the newest, or not there yet.
         match self.entries.front() {
@@ -118,6 +138,7 @@ impl<K: Ord, V> Rising<K, V> {
         }
     }
 
+    #[inline(never)]
     fn search(&self, key: &K) -> Result<usize, usize> {
         let newest = self.entries.len() - 1;
         match key.cmp(&self.entries[newest].0) {

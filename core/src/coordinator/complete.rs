@@ -72,7 +72,7 @@ impl Coordinator {
         if init {
             let action = Action::Fence {
                 participant: p,
-                transactional_id: ending.transactional_id.clone(),
+                transactional_id: ending.transactional_id().clone(),
                 timeout_ms: FENCE_TIMEOUT_MS,
             };
             self.set_step(at, Step::Send);
@@ -458,12 +458,12 @@ impl Coordinator {
 }
 
 fn step_action(p: ParticipantId, ending: &Ending) -> Option<Action> {
-    let transactional_id: Arc<str> = ending.transactional_id.clone();
+    let transactional_id: Arc<str> = ending.transactional_id().clone();
     Some(match ending.step {
         Step::ByWriter => return None,
         Step::Send => Action::EndTransaction {
             participant: p,
-            branch: ending.identity.clone()?,
+            branch: ending.identity().cloned()?,
             decision: ending.decision,
         },
         Step::Inquire | Step::Confirm => Action::Inquire {

@@ -11,8 +11,9 @@ use crate::identity::{ParticipantId, SlotId};
 use crate::request::Decision;
 
 impl Coordinator {
+    #[inline]
     pub(super) fn after_step(&mut self) {
-        if self.phase == (Phase::Closing { drained: false }) {
+        if matches!(self.phase, Phase::Closing { drained: false }) {
             self.check_drained();
         }
         self.debug_validate();

@@ -566,16 +566,17 @@ impl Branch {
 
     /// The identity under which a late EndTxn of this own branch could still arrive.
     pub(super) fn spent_producer(&self, ending: &Ending) -> Option<ProducerIdentity> {
-        let identity = ending.identity.as_ref()?;
+        let identity = ending.identity()?;
         self.writer.is_own().then_some(identity.producer)
     }
 
     /// The record that forbids the spent identity.
     pub(super) fn discarded(&self) -> Option<Record> {
+        let producer = self.spent?;
         Some(Record::Discarded {
             participant: self.name.clone(),
             transactional_id: self.transactional_id.clone()?,
-            producer: self.spent?,
+            producer,
         })
     }
 }

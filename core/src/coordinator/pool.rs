@@ -308,13 +308,13 @@ impl Coordinator {
         &mut self,
         p: ParticipantId,
         slot_id: SlotId,
-        condition: SlotCondition,
+        condition: &SlotCondition,
         now: Now,
     ) {
         if let SlotCondition::Unproven(why) = condition
             && !self.rules.lack(Broken::R3Verify)
         {
-            self.participant_mut(p).pool.last_error = Some(why);
+            self.participant_mut(p).pool.last_error = Some(why.clone());
             return self.retire_and_serve(p, slot_id, now);
         }
         self.prove((p, slot_id), Proof::Clean, now);

@@ -114,7 +114,7 @@ impl Coordinator {
         Branch {
             participant: position.map(|index| ParticipantId(index as u16)),
             name,
-            transactional_id: Some(ending.transactional_id.clone()),
+            transactional_id: Some(ending.transactional_id().clone()),
             writer: BranchWriter::Gone { own },
             enlisted: now.monotonic,
             state: BranchState::Ending(ending.into()),

@@ -314,7 +314,7 @@ fn an_abort_of_what_was_never_described() {
     }
     let mut ending = unidentified();
     ending.on_inquiry(&Inquiry::Described(found(Ongoing, 3, 9)));
-    let identity = ending.identity.expect("it is known now");
+    let identity = ending.identity().expect("it is known now");
     assert_eq!(
         (identity.producer, identity.start_time_ms),
         (producer(3), 9)
