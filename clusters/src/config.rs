@@ -51,6 +51,8 @@ const COMMON: &[(&str, &str)] = &[
     // A killed broker can only register again once its old session is over: 9 s by default.
     ("broker.session.timeout.ms", "2000"),
     ("broker.heartbeat.interval.ms", "400"),
+    // Tests write records of timestamps long ago, which the usual seven days would have removed at any moment.
+    ("log.retention.ms", "-1"),
     // Several brokers share one small machine.
     ("num.network.threads", "2"),
     ("num.io.threads", "4"),
