@@ -33,9 +33,17 @@ pub struct Options {
     directory: Option<PathBuf>,
 }
 
+impl Options {
+    /// What the log writes for a full batch: a length beside each record, a header and a trailer. So the bare disk
+    /// gets as many bytes, and they cross the borders of its pages as often.
+    const fn frame_bytes(&self) -> usize {
+        32 + (4 + self.record_bytes) * self.waiting + 8
+    }
+}
+
 pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error>> {
     let scratch = Scratch::new(options.directory.as_deref(), "log")?;
-    let mut disk = Disk::open(scratch.path(), options.record_bytes * options.waiting)?;
+    let mut disk = Disk::open(scratch.path(), options.frame_bytes())?;
     let (log, _) = FileLog::open(FileLogOptions::new(scratch.path().join("log"), "bench"))?;
     let mut ratios = Vec::new();
     println!(

@@ -68,10 +68,16 @@ impl Shared {
         }
         let (acknowledge, receipt) = Receipt::pair();
         let due = Instant::now() + wait;
-        queue.due = Some(queue.due.map_or(due, |earlier| earlier.min(due)));
+        let sooner = queue.due.is_none_or(|earlier| due < earlier);
+        if sooner {
+            queue.due = Some(due);
+        }
         queue.waiting.push_back(Waiting { write, acknowledge });
         drop(queue);
-        self.changed.notify_one();
+        // The writer is awake, or will be in time: to wake it costs a call of the system, once a batch.
+        if sooner {
+            self.changed.notify_one();
+        }
         receipt
     }
 
