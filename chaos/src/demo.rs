@@ -137,7 +137,8 @@ impl Run<'_> {
                 break;
             }
             let mut life = program.start()?;
-            if !self.broker_killed && self.plan.total() * 2 >= self.demo.kills {
+            let due = !self.broker_killed && self.plan.total() * 2 >= self.demo.kills;
+            if due && aim.is_of_any_time() {
                 self.kill_broker(&mut life)?;
             }
             let watched = life.watch(aim, AIM_PATIENCE)?;

@@ -43,6 +43,20 @@ pub enum Aim {
     After(Duration),
 }
 
+impl Aim {
+    /// Whether a life can come there after it has decided something: it recovers once, at its start.
+    #[must_use]
+    pub const fn is_of_any_time(&self) -> bool {
+        !matches!(
+            self,
+            Self::Window {
+                window: Window::Recovering,
+                ..
+            }
+        )
+    }
+}
+
 /// Counts kills by where they hit, and chooses the next aim so that a third falls after a decision.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -207,5 +221,27 @@ mod tests {
             seen.extend(one.hits);
         }
         assert_eq!(seen.len(), Window::ALL.len());
+    }
+
+    #[test]
+    fn a_life_that_has_worked_is_not_waited_for_to_recover() {
+        for seed in 0..200 {
+            let mut plan = Plan::new(seed, 8);
+            let mut late = 0;
+            while let Some(aim) = plan.next_aim() {
+                let recovers = !aim.is_of_any_time();
+                let after_work = matches!(plan.last, Some(Window::Decided | Window::Deciding));
+                assert!(!recovers || after_work, "seed {seed}: nothing to recover");
+                late += u32::from(!recovers && plan.total() >= 4);
+                plan.record(match aim {
+                    Aim::Window { window, .. } => window,
+                    Aim::After(_) => Window::Idle,
+                });
+            }
+            assert!(
+                late > 0,
+                "seed {seed}: no life in which a broker can be killed"
+            );
+        }
     }
 }
