@@ -140,15 +140,17 @@ most (100,000 if not said), and prints rule, invariant, seed, histories and mill
 keeps that in docs/broken-rules.md, which a test replays. More in docs/simulation.md.";
 
 const EXHAUST: &str = "\
-cargo xtask exhaust [--world NAME]... [--faults N] [--kinds LIST] [--states MAX] [ARGS]
+cargo xtask exhaust [--world NAME]... [--faults N] [--kinds LIST] [--zombies N]
+                    [--transactions N] [--states MAX] [ARGS]
 
 Visits every state that small worlds around the real core can reach, and judges each: two or three
-participants, two transactions, at most N faults at any step. Prints states, steps, memory and time,
-and for a violation its invariant and a shortest story. --kinds names the faults, separated by
-commas: crash, zombie, loss, delay, repeat, log, expiry. --plain takes no step out of turn,
---quick-markers lets clusters write markers at once, --json prints a line for machines.
+participants, two transactions (--transactions), at most N faults at any step, one of them a zombie
+(--zombies). Prints states, steps, memory and time, and for a violation its invariant and a shortest
+story. --kinds names the faults, separated by commas: crash, zombie, loss, delay, repeat, log, expiry.
+--plain takes no step out of turn, --quick-markers lets clusters write markers at once, --json prints
+a line for machines.
 Worlds: v1, v2, v1-three, v2-three, v1-v2, own-v1; all of them unless said. docs/exhaustive.md says
-what is in them, and how long they take.";
+what is in them, and what was searched.";
 
 const CHAOS: &str = "\
 cargo xtask chaos --minutes M --seed S
