@@ -15,9 +15,10 @@ impl Engine {
     /// reach, and no zombie that may still list would be surprised by.
     ///
     /// To initialise a name that the log knows leaves no trace for a successor, and a vote leaves none when its owner
-    /// dies, and none is acknowledged before another one fails unless a zombie makes it fail. But a zombie could initialise the name after its successor has listed the cluster, and be told another
+    /// dies. But a zombie could initialise the name after its successor has listed the cluster, and be told another
     /// vote after its successor has ended the branch: so both wait where one may still come. All else that the owner
-    /// does on such a name, or in the log, a crash would tell from what it did not do.
+    /// does on such a name, or in the log, a crash would tell from what it did not do. And where a zombie lives, it can
+    /// make the end of one branch fail after that of another: which is recorded then, so that no end comes first.
     pub fn undisturbed(&self, scene: &Scene, steps: &mut Vec<Step>) {
         let local = &scene.actors[0].local;
         let (last, kinds) = (scene.left.faults == 0, self.world.kinds);

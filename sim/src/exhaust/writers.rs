@@ -68,7 +68,7 @@ impl Engine {
         Ok(answer(reply))
     }
 
-    /// The request that an action sends, as its sender means it.    /// The application writes its record of a branch.
+    /// The application writes its record of a branch.
     pub fn write(
         &mut self,
         scene: &mut Scene,
