@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gtc::{Config, Coordinator, ParticipantConfig, Record};
+use gtc::{Config, Coordinator, ParticipantConfig, Record, Transaction};
 use gtc_clusters::Cluster;
 
 use super::{Sample, TOPIC, spread};
@@ -72,22 +72,32 @@ async fn transact(
     transactions: usize,
     records: usize,
 ) -> Result<Vec<Duration>, gtc::Error> {
-    let payload = Bytes::from_static(&[7; 100]);
     let mut each = Vec::with_capacity(transactions);
     for _ in 0..transactions {
         let one = Instant::now();
         let transaction = coordinator.begin()?;
-        for participant in ["eu", "us"] {
-            for _ in 0..records {
-                let record = Record {
-                    value: Some(payload.clone()),
-                    ..Record::to(TOPIC)
-                };
-                transaction.send(participant, record).await?;
-            }
-        }
+        let (eu, us) = tokio::join!(
+            write(&transaction, "eu", records),
+            write(&transaction, "us", records)
+        );
+        eu.and(us)?;
         transaction.commit().await?;
         each.push(one.elapsed());
     }
     Ok(each)
+}
+
+async fn write(
+    transaction: &Transaction,
+    participant: &str,
+    records: usize,
+) -> Result<(), gtc::Error> {
+    for _ in 0..records {
+        let record = Record {
+            value: Some(Bytes::from_static(&[7; 100])),
+            ..Record::to(TOPIC)
+        };
+        transaction.send(participant, record).await?;
+    }
+    Ok(())
 }

@@ -45,6 +45,16 @@ struct Slot {
     gate: Gate,
 }
 
+impl Slot {
+    async fn close(self: Arc<Self>) {
+        self.gate.revoke().await;
+        // A write that is just leaving may hold it for a moment; then the last holder drops it.
+        if let Some(slot) = Arc::into_inner(self) {
+            slot.instance.close().await;
+        }
+    }
+}
+
 impl KafkaParticipant {
     /// Reads the properties; brokers are connected to when they are needed.
     pub(crate) fn open(config: &ParticipantConfig) -> Result<Self, Error> {
@@ -162,13 +172,9 @@ impl KafkaParticipant {
     }
 
     async fn closed(&self, slot: SlotId) {
-        let Some(slot) = self.slots().remove(&slot) else {
-            return;
-        };
-        slot.gate.revoke().await;
-        // A write that is just leaving may hold it for a moment; then the last holder drops it.
-        if let Some(slot) = Arc::into_inner(slot) {
-            slot.instance.close().await;
+        let removed = self.slots().remove(&slot);
+        if let Some(slot) = removed {
+            slot.close().await;
         }
     }
 
@@ -337,11 +343,9 @@ impl Participant for KafkaParticipant {
 
     fn close(&self) -> Answer<'_, ()> {
         Box::pin(async move {
-            let slots: Vec<_> = self.slots().keys().copied().collect();
-            let closing = slots.into_iter().map(|slot| self.closed(slot));
-            for closing in closing {
-                closing.await;
-            }
+            // At once: each may wait a moment for its threads.
+            let closing: JoinSet<()> = self.slots().drain().map(|(_, slot)| slot.close()).collect();
+            closing.join_all().await;
         })
     }
 }
