@@ -1,9 +1,10 @@
 //! Results that are not there yet.
 //!
 //! A verb gives back 0 where it is done already, and a number otherwise. Java asks to be told when
-//! that result is there ([`watch`]); a thread of Java's waits for what is there ([`take_ready`]),
-//! and whoever wanted the result takes it and makes Java's value of it ([`take`]). So no thread of
-//! gtc's is ever attached to the JVM, nor runs code of an application.
+//! that result is there ([`watch`]), and may wait a moment for it; a thread of Java's waits for
+//! what is there ([`take_ready`]), and whoever wanted the result takes it and makes Java's value of
+//! it ([`take`]). So no thread of gtc's is ever attached to the JVM, nor runs code of an
+//! application.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -12,13 +13,13 @@ use std::time::Duration;
 use gtc::{Error, facade};
 use jni::Env;
 use jni::objects::{JClass, JLongArray, JObject};
-use jni::sys::{jboolean, jlong};
+use jni::sys::{jboolean, jint, jlong};
 
 use crate::border::{Failure, natives};
 use crate::handles::next_number;
 
 natives! {
-    fn watch(pending: jlong) -> jboolean;
+    fn watch(pending: jlong, patience_us: jint) -> jboolean;
     fn take_ready() -> [jlong];
     fn take(pending: jlong) -> JObject;
     fn give_up(pending: jlong);
@@ -31,6 +32,8 @@ type Answer = Result<Convert, Error>;
 
 /// A pending result of any type.
 trait Waiting: Send {
+    /// The result, or itself where that is not there in time.
+    fn wait_for(self: Box<Self>, time: Duration) -> Result<Answer, Box<dyn Waiting>>;
     fn hand_on(self: Box<Self>, callback: Box<dyn FnOnce(Answer) + Send>) -> facade::Canceller;
 }
 
@@ -44,6 +47,13 @@ where
     T: Send + 'static,
     F: for<'local> FnOnce(&mut Env<'local>, T) -> Result<JObject<'local>, Failure> + Send + 'static,
 {
+    fn wait_for(mut self: Box<Self>, time: Duration) -> Result<Answer, Box<dyn Waiting>> {
+        match self.pending.wait_for(time) {
+            Some(result) => Ok(converted(result, self.convert)),
+            None => Err(self),
+        }
+    }
+
     fn hand_on(self: Box<Self>, callback: Box<dyn FnOnce(Answer) + Send>) -> facade::Canceller {
         let Self { pending, convert } = *self;
         pending.hand_on(move |result| callback(converted(result, convert)))
@@ -120,15 +130,25 @@ fn running<T: Send + 'static>(
     })
 }
 
-/// Whether the result is there; if it is not, the number comes out of [`take_ready`] once it is.
+/// Whether the result is there within a time; if it is not, the number comes out of [`take_ready`]
+/// once it is.
 fn watch<'local>(
     _: &mut Env<'local>,
     _: JClass<'local>,
     number: jlong,
+    patience_us: jint,
 ) -> Result<jboolean, Failure> {
     let entry = lock(&PENDING).get(&number).cloned().ok_or(Failure::Gone)?;
     let Some(waiting) = lock(&entry).waiting.take() else {
         return Ok(true);
+    };
+    let patience = Duration::from_micros(u64::try_from(patience_us).unwrap_or_default());
+    let waiting = match waiting.wait_for(patience) {
+        Ok(answer) => {
+            lock(&entry).answer = Some(answer);
+            return Ok(true);
+        }
+        Err(waiting) => waiting,
     };
     let kept = Arc::downgrade(&entry);
     let canceller = waiting.hand_on(Box::new(move |answer| {

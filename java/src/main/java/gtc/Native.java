@@ -12,8 +12,8 @@ final class Native {
 
     static native void free(long handle);
 
-    /** Whether the result is there; else {@link #takeReady} tells. */
-    static native boolean watch(long pending);
+    /** Whether the result is there within that time; else {@link #takeReady} tells. */
+    static native boolean watch(long pending, int patienceUs);
 
     /** Waits until results are there, and gives back their numbers. */
     static native long[] takeReady();
