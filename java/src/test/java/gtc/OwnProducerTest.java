@@ -63,6 +63,27 @@ class OwnProducerTest {
         return new ProducerRecord<>(topic, value);
     }
 
+    /** Takes part beside a managed producer, and writes the same with both. */
+    private OwnProducer<String, String> writeWithBoth(
+            GlobalTransaction txn, Producer<String, String> producer, String value) {
+        OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
+        own.send(record(value));
+        txn.send("us", OutgoingRecord.to(topic).value(value));
+        return own;
+    }
+
+    /**
+     * The first request to end an own branch is lost, and repeated after half of {@code retry_initial_ms} at the earliest: the
+     * commit is reported before that, while the branch is still open.
+     */
+    private Coordinator openReportingInDoubt() {
+        Map<String, Object> loses = Map.of("client.id", World.LOSES_FIRST_END + topic);
+        return Coordinator.open(
+                world.values(loses)
+                        .set(ConfigKeys.COORDINATOR_LIMITS_REPORT_TIMEOUT_MS, 1)
+                        .build());
+    }
+
     private void assertCommitted(String... values) {
         assertEquals(List.of(values), world.committed("eu", topic));
         assertEquals(List.of(values), world.committed("us", topic));
@@ -117,9 +138,7 @@ class OwnProducerTest {
             producer = producer();
             producer.beginTransaction();
             try (GlobalTransaction txn = coordinator.begin()) {
-                OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
-                own.send(record("again"));
-                txn.send("us", OutgoingRecord.to(topic).value("again"));
+                OwnProducer<String, String> own = writeWithBoth(txn, producer, "again");
                 txn.commit();
                 assertEquals(Reuse.REUSE, own.finished());
             }
@@ -244,9 +263,7 @@ class OwnProducerTest {
                 KafkaProducer<String, String> stock = producer();
                 GlobalTransaction txn = coordinator.begin()) {
             stock.beginTransaction();
-            OwnProducer<String, String> own = txn.enlist("eu", failing(stock, calls), topic);
-            own.send(record("value"));
-            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            OwnProducer<String, String> own = writeWithBoth(txn, failing(stock, calls), "value");
             assertEquals(txn.id(), txn.commit());
             assertEquals(Reuse.DISCARD, own.finished());
             assertEquals(List.of("send", "flush", "commitTransaction", "close " + Duration.ZERO), calls);
@@ -298,24 +315,14 @@ class OwnProducerTest {
                         });
     }
 
-    /**
-     * Its ordinary close would abort what is promised, so it is closed before anybody can. The first request to end its branch
-     * is lost, and repeated after half of {@code retry_initial_ms} at the earliest: the commit is reported before that, while
-     * the branch is still open.
-     */
+    /** Its ordinary close would abort what is promised, so it is closed before anybody can. */
     @Test
     void inDoubtTheProducerIsClosedWithoutAborting() throws Exception {
-        Config losing =
-                world.values(Map.of("client.id", World.LOSES_FIRST_END + topic))
-                        .set(ConfigKeys.COORDINATOR_LIMITS_REPORT_TIMEOUT_MS, 1)
-                        .build();
-        try (Coordinator coordinator = Coordinator.open(losing);
+        try (Coordinator coordinator = openReportingInDoubt();
                 KafkaProducer<String, String> producer = producer();
                 GlobalTransaction txn = coordinator.begin()) {
             producer.beginTransaction();
-            OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
-            own.send(record("value"));
-            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            OwnProducer<String, String> own = writeWithBoth(txn, producer, "value");
             ExecutionException told = assertThrows(ExecutionException.class, txn.commitAsync()::get);
             GtcException doubt = (GtcException) told.getCause();
             assertEquals(ErrorKind.IN_DOUBT, doubt.kind(), doubt.getMessage());
@@ -335,9 +342,7 @@ class OwnProducerTest {
                 KafkaProducer<String, String> producer = producer();
                 GlobalTransaction txn = coordinator.begin()) {
             producer.beginTransaction();
-            OwnProducer<String, String> own = txn.enlist("eu", producer, topic);
-            own.send(record("value"));
-            txn.send("us", OutgoingRecord.to(topic).value("value"));
+            OwnProducer<String, String> own = writeWithBoth(txn, producer, "value");
             Thread.currentThread().interrupt();
             String id = txn.commit();
             assertTrue(Thread.interrupted());
@@ -365,11 +370,7 @@ class OwnProducerTest {
 
     @Test
     void aBranchTellsOfItsEndAfterItWasInDoubt() throws Exception {
-        Config losing =
-                world.values(Map.of("client.id", World.LOSES_FIRST_END + topic))
-                        .set(ConfigKeys.COORDINATOR_LIMITS_REPORT_TIMEOUT_MS, 1)
-                        .build();
-        try (Coordinator coordinator = Coordinator.open(losing);
+        try (Coordinator coordinator = openReportingInDoubt();
                 KafkaProducer<String, String> producer = producer();
                 GlobalTransaction txn = coordinator.begin()) {
             producer.beginTransaction();
