@@ -21,6 +21,7 @@ const RELEASE: [&str; 3] = [
     NO_COMPRESSION,
 ];
 const BENCH: &str = "Transactions";
+const SAMPLE: &str = "CrashAndRecover";
 /// Tells the tests where the program gtc is.
 const PROGRAM: &str = "GTC_PROGRAM";
 /// The newest client is the one in the pom.
@@ -29,22 +30,19 @@ const OLDEST_CLIENT: [&str; 2] = ["-Dkafka.version=4.0.0", "-Dtest=OwnProducerTe
 pub(super) fn test(clusters: &Clusters) -> Result<Sum, Failure> {
     let mut sum = package(clusters, &[])?;
     sum += package(clusters, &OLDEST_CLIENT)?;
+    keep(SAMPLE, &home())?;
     Ok(sum)
 }
 
 /// The sample as the tests have compiled it, with the jars.
 pub(super) fn crash_and_recover() -> Result<Command, Failure> {
-    let classes = target().join("test-classes");
-    require_built("java", &classes.join("CrashAndRecover.class"))?;
-    let mut path = jars()?;
-    path.push(classes);
+    require_built("java", &home().join(class_file(SAMPLE)))?;
     let mut sample = Command::new("java");
-    sample.arg("-cp").arg(class_path(path)?);
-    sample.arg("CrashAndRecover");
+    sample.arg("-cp").arg(class_path(&home())?).arg(SAMPLE);
     Ok(sample)
 }
 
-/// The program, with copies of the jars: the tests build others in that place.
+/// The program, with the jars.
 pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
     let mut build = program("mvn");
     build
@@ -52,35 +50,48 @@ pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
         .args(RELEASE);
     build.current_dir(root().join("java"));
     Step::new("package for Java", build).run()?;
-    let copied = |file: PathBuf| {
-        let copy = home.join(file.file_name().unwrap_or_default());
-        let copied = std::fs::copy(&file, &copy).map(|_| copy);
-        copied.map_err(|cause| about(&file, &cause))
-    };
-    copied(target().join("test-classes").join(format!("{BENCH}.class")))?;
-    let mut path = vec![home.to_owned()];
-    for jar in jars()? {
-        path.push(copied(jar)?);
-    }
-    let path = class_path(path)?.into();
+    keep(BENCH, home)?;
+    let path = class_path(home)?.into();
     Ok(vec!["java".into(), "-cp".into(), path, BENCH.into()])
 }
 
-fn target() -> PathBuf {
-    root().join("java/target")
+fn home() -> PathBuf {
+    root().join("target/languages/java")
+}
+
+fn class_file(program: &str) -> String {
+    format!("{program}.class")
+}
+
+/// Copies a program and the jars out of Maven's directory, where the next build puts others, such
+/// as those of `cargo xtask package`, which have no crash points.
+fn keep(program: &str, home: &Path) -> Result<(), Failure> {
+    let built = root().join("java/target");
+    let mut files = jars(&built)?;
+    files.push(built.join("test-classes").join(class_file(program)));
+    // Jars of an earlier version may be there.
+    let _ = std::fs::remove_dir_all(home);
+    std::fs::create_dir_all(home).map_err(|cause| about(home, &cause))?;
+    for file in files {
+        let copy = home.join(file.file_name().unwrap_or_default());
+        std::fs::copy(&file, &copy).map_err(|cause| about(&file, &cause))?;
+    }
+    Ok(())
 }
 
 /// The classes and the native.
-fn jars() -> Result<Vec<PathBuf>, Failure> {
-    let target = target();
-    let files = std::fs::read_dir(&target).map_err(|cause| about(&target, &cause))?;
+fn jars(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let files = std::fs::read_dir(directory).map_err(|cause| about(directory, &cause))?;
     let files = files.flatten().map(|file| file.path());
     let is_jar = |path: &PathBuf| path.extension().is_some_and(|end| end == "jar");
     Ok(files.filter(is_jar).collect())
 }
 
-fn class_path(files: Vec<PathBuf>) -> Result<OsString, Failure> {
-    std::env::join_paths(files).map_err(Failure::new)
+/// Of a directory with a program and jars.
+fn class_path(home: &Path) -> Result<OsString, Failure> {
+    let mut path = jars(home)?;
+    path.push(home.to_owned());
+    std::env::join_paths(path).map_err(Failure::new)
 }
 
 fn package(clusters: &Clusters, arguments: &[&str]) -> Result<Sum, Failure> {
