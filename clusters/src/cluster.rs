@@ -1,4 +1,4 @@
-//! A cluster of one node, with the life of a value.
+//! A cluster of one node, or a node of a larger one, with the life of a value.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,8 @@ use crate::acl::Acl;
 use crate::config;
 use crate::error::{Context, Error, Result};
 use crate::files::{make_dir, target_dir};
-use crate::node::{Node, properties};
+use crate::node::{Node, properties, trained};
+use crate::nodes::seats;
 use crate::options::{ClusterOptions, Security};
 use crate::process::Process;
 
@@ -34,7 +35,7 @@ pub enum Mechanism {
     MutualTls,
 }
 
-/// A running cluster; dropping it kills the broker and removes the data, but keeps the log.
+/// A running cluster of one node, or one node of several; dropping it kills the broker and removes the data, but keeps the log.
 ///
 /// All methods take `&self`, so that a test may act on a cluster from any thread.
 #[derive(Debug)]
@@ -47,8 +48,12 @@ impl Cluster {
     /// Starts a cluster and returns once it answers and leads all its partitions.
     pub fn start(options: ClusterOptions) -> Result<Self> {
         let dir = new_directory(&options.name)?;
+        Self::run(Node::prepare(options, &dir)?)
+    }
+
+    fn run(node: Node) -> Result<Self> {
         let cluster = Self {
-            node: Node::prepare(options, &dir)?,
+            node,
             process: Mutex::new(None),
         };
         cluster.spawn()?;
@@ -57,19 +62,18 @@ impl Cluster {
 
     /// Starts several clusters at the same time, in the order given.
     pub fn start_all(options: impl IntoIterator<Item = ClusterOptions>) -> Result<Vec<Self>> {
-        std::thread::scope(|scope| {
-            let starts: Vec<_> = options
-                .into_iter()
-                .map(|options| scope.spawn(move || Self::start(options)))
-                .collect();
-            starts
-                .into_iter()
-                .map(|start| {
-                    start
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect()
+        at_once(options, Self::start)
+    }
+
+    /// Starts one cluster of several nodes, each of them broker and controller, with three replicas of
+    /// everything where there are as many nodes; returns the nodes, which live and die on their own. A
+    /// client finds all of them by any one that runs.
+    pub fn start_nodes(options: &ClusterOptions, count: u32) -> Result<Vec<Self>> {
+        let jars = trained(options)?;
+        at_once(seats(options, count)?, |(seat, options)| {
+            let dir = new_directory(&options.name)?;
+            let node = Node::take_seat(seat, jars.clone(), options, &dir)?;
+            Self::run(node)
         })
     }
 
@@ -256,6 +260,28 @@ impl Drop for Cluster {
         self.kill();
         fs::remove_dir_all(&self.node.program.data).ok();
     }
+}
+
+/// Starts all of them at the same time.
+fn at_once<T: Send>(
+    what: impl IntoIterator<Item = T>,
+    start: impl Fn(T) -> Result<Cluster> + Sync,
+) -> Result<Vec<Cluster>> {
+    std::thread::scope(|scope| {
+        let start = &start;
+        let starts: Vec<_> = what
+            .into_iter()
+            .map(|what| scope.spawn(move || start(what)))
+            .collect();
+        starts
+            .into_iter()
+            .map(|start| {
+                start
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    })
 }
 
 /// A directory that no other cluster of this or another process has.

@@ -27,6 +27,21 @@ pub(crate) struct Node {
     keys: Option<Keys>,
 }
 
+/// A node's place in its cluster.
+pub(crate) struct Seat {
+    pub(crate) cluster_id: String,
+    pub(crate) ports: Ports,
+}
+
+impl Seat {
+    fn alone() -> Result<Self> {
+        Ok(Self {
+            cluster_id: random_uuid()?,
+            ports: Ports::reserve()?,
+        })
+    }
+}
+
 impl Node {
     /// Makes everything that a broker needs in this directory, without starting it.
     pub(crate) fn prepare(options: ClusterOptions, dir: &Path) -> Result<Self> {
@@ -35,12 +50,21 @@ impl Node {
 
     /// As [`Self::prepare`], with these jars and this option for the archive of classes.
     pub(crate) fn lay_out(
+        jars: (Jars, String),
+        options: ClusterOptions,
+        dir: &Path,
+    ) -> Result<Self> {
+        Self::take_seat(Seat::alone()?, jars, options, dir)
+    }
+
+    /// As [`Self::lay_out`], at a place in a cluster that may have other nodes.
+    pub(crate) fn take_seat(
+        Seat { cluster_id, ports }: Seat,
         (jars, class_archive): (Jars, String),
         options: ClusterOptions,
         dir: &Path,
     ) -> Result<Self> {
         make_dir(dir)?;
-        let ports = Ports::reserve()?;
         let keys = match options.security {
             Security::Plain => None,
             Security::Secure => Some(Keys::make(dir.join("keys"))?),
@@ -53,7 +77,6 @@ impl Node {
             keys: keys.as_ref(),
         };
         write_file(&program.config, &layout.server_properties())?;
-        let cluster_id = random_uuid()?;
         program.format(&cluster_id, &format_arguments(&options))?;
         Ok(Self {
             options,
@@ -188,7 +211,7 @@ fn format_arguments(options: &ClusterOptions) -> Vec<String> {
 }
 
 /// A random id in Kafka's spelling: 16 bytes in the URL-safe base 64.
-fn random_uuid() -> Result<String> {
+pub(crate) fn random_uuid() -> Result<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut bytes = [0; 16];
     let mut source =

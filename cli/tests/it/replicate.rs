@@ -1,6 +1,7 @@
 //! `gtc replicate`.
 
 mod basics;
+mod brokers;
 mod health;
 mod loops;
 mod loss;
