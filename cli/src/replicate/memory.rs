@@ -5,7 +5,9 @@
 //! offsets in it as well, and a topic made again would look like one that was never mirrored.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,7 +45,7 @@ impl Memory {
         let path = path_of(log, group);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failure("reading", &path, &error)),
         };
         Ok(Self {
@@ -165,24 +167,39 @@ fn path_of(log: &Path, group: &str) -> PathBuf {
     let name = log
         .file_name()
         .map_or_else(|| "log".into(), |name| name.to_string_lossy());
-    // A group's name may hold any sign; a file's name may not.
-    let keep = |sign: char| {
-        if sign.is_ascii_alphanumeric() || sign == '-' {
-            sign
+    log.with_file_name(format!("{name}.{}.topics", file_name_of(group)))
+}
+
+/// A group's name may hold any sign; a file's name may not. Two groups never have one file.
+fn file_name_of(group: &str) -> String {
+    let mut name = String::new();
+    for byte in group.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
+            name.push(char::from(byte));
         } else {
-            '_'
+            let _ = write!(name, "%{byte:02x}");
         }
-    };
-    let group: String = group.chars().map(keep).collect();
-    log.with_file_name(format!("{name}.{group}.topics"))
+    }
+    name
 }
 
 fn failure(operation: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::error(format!(
-        "{operation} the ids of mirrored topics in {}: {error}; see that the directory of the log \
-        is in one that may be written",
-        path.display()
+        "{operation} the ids of mirrored topics in {}: {error}; {}",
+        path.display(),
+        remedy(error.kind())
     ))
+}
+
+const fn remedy(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::InvalidData => {
+            "something else wrote it: bring it back, or move it away, and what was lost at the source \
+             before now is not noticed"
+        }
+        ErrorKind::StorageFull => "make room there",
+        _ => "see that the directory of the log is in one that may be written",
+    }
 }
 
 #[cfg(test)]
@@ -216,6 +233,29 @@ mod tests {
         // Of a topic made again nothing is seen yet.
         again.set("t", TopicId(10)).unwrap();
         assert_eq!(again.seen("t", 3), None);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn no_two_groups_have_one_file() {
+        let groups = [
+            "or.v1", "or_v1", "or/v1", "or%2fv1", "or v1", "or\nv1", "ör-v1",
+        ];
+        let files: std::collections::BTreeSet<String> =
+            groups.iter().map(|group| file_name_of(group)).collect();
+        assert_eq!(files.len(), groups.len(), "{files:?}");
+        assert_eq!(file_name_of("gtc-a.b_c"), "gtc-a.b_c");
+        assert!(files.iter().all(|file| !file.contains(['/', ' ', '\n'])));
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_with_its_own_remedy() {
+        let dir = std::env::temp_dir().join(format!("gtc-garbled-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let log = dir.join("log");
+        fs::write(path_of(&log, "g"), [0xff, 0xfe]).unwrap();
+        let refused = Memory::open(&log, "g").unwrap_err();
+        assert!(refused.to_string().contains("move it away"), "{refused}");
         fs::remove_dir_all(dir).unwrap();
     }
 }
