@@ -1,18 +1,20 @@
 //! How far the source's group has come, asked without being a member of it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gtc::ParticipantConfig;
 use gtc::kafka::consumer::committed_offsets;
 use rdkafka::consumer::BaseConsumer;
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use crate::failure::Failure;
 
 /// How long a question to the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked why there is no answer yet.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The group whose offsets record what is mirrored.
 #[derive(Clone)]
@@ -59,7 +61,8 @@ impl Group {
         let failed = |why: String| {
             Failure::error(format!(
                 "asking how far group {} has come in topic {topic}: {why}; see that the source is \
-                 reachable, and that no open transaction holds its offsets (`gtc list`)",
+                 reachable, that the principal may Read the group there, and that no open transaction holds \
+                 its offsets (`gtc list`)",
                 self.name
             ))
         };
@@ -72,7 +75,7 @@ impl Group {
         for partition in 0..partitions {
             asked.add_partition(topic, partition);
         }
-        let committed = committed_offsets(&self.client()?, &asked, PATIENCE)?;
+        let committed = committed_or_why(&self.client()?, &asked)?;
         let passed = committed
             .elements()
             .into_iter()
@@ -82,4 +85,32 @@ impl Group {
             });
         Ok(passed.collect())
     }
+}
+
+/// What is committed. A group that the principal may not read is asked for over and over by librdkafka, which
+/// tells the refusal to nobody but who polls: it is the error, and not that there was no answer in time.
+fn committed_or_why(
+    client: &BaseConsumer,
+    asked: &TopicPartitionList,
+) -> Result<TopicPartitionList, KafkaError> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut refusal = None;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let silence = match committed_offsets(client, asked, left.min(LOOK_INTERVAL)) {
+            Err(error) if is_silence(&error) => error,
+            told => return told,
+        };
+        // Nothing is assigned to it, so that no record comes.
+        while let Some(Err(error)) = client.poll(Duration::ZERO) {
+            refusal = Some(error);
+        }
+        if left <= LOOK_INTERVAL {
+            return Err(refusal.unwrap_or(silence));
+        }
+    }
+}
+
+fn is_silence(error: &KafkaError) -> bool {
+    error.rdkafka_error_code() == Some(RDKafkaErrorCode::OperationTimedOut)
 }

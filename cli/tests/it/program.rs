@@ -206,19 +206,21 @@ impl Running {
 
     /// Waits until it wrote this to stderr.
     pub fn await_stderr(&mut self, text: &str) {
-        self.await_output(text, Self::stderr);
+        self.await_one_of(&[text]);
     }
 
-    fn await_output(&mut self, text: &str, output: impl Fn(&Self) -> String) {
+    /// Waits until it wrote one of these to stderr.
+    pub fn await_one_of(&mut self, texts: &[&str]) {
         let deadline = Instant::now() + PATIENCE;
-        while !output(self).contains(text) {
+        loop {
+            // Asked before: what an ended program wrote is all there.
             let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none(), "ended before `{text}`:\n{}", self.stderr());
-            assert!(
-                Instant::now() < deadline,
-                "no `{text}` in:\n{}",
-                self.stderr()
-            );
+            let stderr = self.stderr();
+            if texts.iter().any(|text| stderr.contains(text)) {
+                return;
+            }
+            assert!(ended.is_none(), "ended before {texts:?}:\n{stderr}");
+            assert!(Instant::now() < deadline, "none of {texts:?} in:\n{stderr}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
