@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use gtc::log::{
-    DecisionLog, Durability, FileLog, FileLogOptions, LogErrorKind, LogWrite, Receipt, read_only,
+    DecisionLog, Durability, FileLog, FileLogOptions, LogError, LogErrorKind, LogWrite, Receipt,
+    read_only,
 };
 
 /// Tells a copy of this program which directory to own.
@@ -336,4 +338,86 @@ fn a_file_that_was_cut_between_two_records_refuses_the_start() {
         (LogErrorKind::Corrupt, Some(cut)),
         "{error}"
     );
+}
+
+/// The error of the first write that is refused.
+fn await_refusal(log: &FileLog) -> LogError {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Err(error) = append(log, b"more").wait() {
+            return error;
+        }
+        assert!(Instant::now() < deadline, "nothing was noticed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Otherwise another owner could start in its place, and decisions would go where no start looks.
+#[test]
+fn a_log_that_is_taken_away_from_its_owner_accepts_nothing_any_more() {
+    type Take = fn(&Path) -> std::io::Result<()>;
+    let ways: [(&str, Take, &str); 4] = [
+        ("removed", |log| fs::remove_dir_all(log), "removed or moved"),
+        (
+            "moved",
+            |log| fs::rename(log, log.with_file_name("elsewhere")),
+            "removed or moved",
+        ),
+        (
+            "replaced",
+            |log| {
+                fs::rename(log, log.with_file_name("elsewhere"))?;
+                fs::create_dir(log)
+            },
+            "replaced by another",
+        ),
+        (
+            "emptied",
+            |log| {
+                let mut entries = fs::read_dir(log)?;
+                entries.try_for_each(|entry| fs::remove_file(entry?.path()))
+            },
+            "this file was removed",
+        ),
+    ];
+    for (name, take, told) in ways {
+        let scratch = Scratch::new(name);
+        let (log, _) = FileLog::open(options(&scratch.log())).unwrap();
+        append(&log, b"one").wait().unwrap();
+        take(&scratch.log()).unwrap();
+        let error = await_refusal(&log);
+        assert_eq!(error.kind(), LogErrorKind::Poisoned, "{name}: {error}");
+        let text = error.to_string();
+        for part in [told, "put it back", "docs/operations.md"] {
+            assert!(text.contains(part), "{name}: no {part} in {text}");
+        }
+        // It stays so, whatever comes back.
+        assert_eq!(
+            append(&log, b"two").wait().unwrap_err().to_string(),
+            text,
+            "{name}"
+        );
+    }
+}
+
+/// Nobody may have to write for it to be noticed.
+#[test]
+fn an_idle_owner_notices_that_its_log_is_taken_away() {
+    let scratch = Scratch::new("idle");
+    let (log, _) = FileLog::open(options(&scratch.log())).unwrap();
+    let away = scratch.0.join("away");
+    fs::rename(scratch.log(), &away).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while log.failure().is_none() {
+        assert!(Instant::now() < deadline, "nothing was noticed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Back again: what it had noticed in between stands.
+    fs::rename(&away, scratch.log()).unwrap();
+    let error = append(&log, b"one").wait().unwrap_err();
+    assert_eq!(error.kind(), LogErrorKind::Poisoned, "{error}");
+    drop(log);
+    let (log, replay) = FileLog::open(options(&scratch.log())).unwrap();
+    assert!(replay.entries.is_empty());
+    append(&log, b"two").wait().unwrap();
 }

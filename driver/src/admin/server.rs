@@ -1,7 +1,7 @@
 //! The owner's side of the socket.
 
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -23,6 +23,8 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) struct Server {
     task: AbortHandle,
     socket: PathBuf,
+    /// Device and inode: another owner may have its own in this place.
+    identity: (u64, u64),
 }
 
 impl Server {
@@ -45,15 +47,27 @@ impl Server {
         let address = Address::of(directory).map_err(failed)?;
         let listener = UnixListener::bind(&address.path).map_err(failed)?;
         std::fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(failed)?;
+        let identity = identity(&socket).map_err(failed)?;
         let task = tokio::spawn(accept(listener, shared)).abort_handle();
-        Ok(Self { task, socket })
+        Ok(Self {
+            task,
+            socket,
+            identity,
+        })
     }
 
     pub(crate) fn stop(&self) {
         self.task.abort();
-        // Where it is gone already there is nothing left to do.
-        let _ = std::fs::remove_file(&self.socket);
+        if identity(&self.socket).is_ok_and(|found| found == self.identity) {
+            // Where it is gone already there is nothing left to do.
+            let _ = std::fs::remove_file(&self.socket);
+        }
     }
+}
+
+fn identity(socket: &Path) -> std::io::Result<(u64, u64)> {
+    let found = std::fs::symlink_metadata(socket)?;
+    Ok((found.dev(), found.ino()))
 }
 
 impl Drop for Server {

@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock, fstatfs};
@@ -40,7 +40,29 @@ const REMOTE: [(u32, &str); 15] = [
 
 /// The lock on a directory; the owner's life is its life.
 pub(crate) struct DirectoryLock {
-    _handle: File,
+    path: PathBuf,
+    handle: File,
+}
+
+impl DirectoryLock {
+    /// Refuses a directory that is no longer the one at its path: another owner can start there, and what is
+    /// written to this one is found by nobody.
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        let identity = |found: Metadata| (found.dev(), found.ino());
+        let taken_away = |what| Err(LogError::taken_away(what).at(&self.path));
+        let held = self.handle.metadata().map(identity);
+        let found = std::fs::metadata(&self.path).map(identity);
+        match (found, held) {
+            (Ok(found), Ok(held)) if found != held => {
+                taken_away("its directory was replaced by another")
+            }
+            (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
+                taken_away("its directory was removed or moved")
+            }
+            // A process that gave up its rights may not look any more, which proves nothing.
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Makes the directory if need be, locks it, and says who owns it and where it is.
@@ -72,7 +94,9 @@ pub(crate) fn acquire(path: &Path) -> Result<(DirectoryLock, Place), LogError> {
     let metadata = handle
         .metadata()
         .map_err(failed("reading the directory's inode"))?;
-    Ok((DirectoryLock { _handle: handle }, place(&metadata)))
+    // The process may change its working directory.
+    let path = std::path::absolute(path).map_err(failed("making the path absolute"))?;
+    Ok((DirectoryLock { path, handle }, place(&metadata)))
 }
 
 fn make(path: &Path) -> io::Result<()> {

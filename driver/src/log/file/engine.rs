@@ -274,6 +274,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Refuses to go on where the segment that is written to was removed by somebody else.
+    pub(crate) fn check_named(&self) -> Result<(), LogError> {
+        let Some(Current { segment, .. }) = &self.current else {
+            return Ok(());
+        };
+        let path = self.path(segment.number);
+        match segment.file.is_named() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(LogError::taken_away("this file was removed").at(path)),
+            Err(error) => Err(LogError::io("looking for the file", path, &error)),
+        }
+    }
+
     /// Allocates the next segment, if there is none. A full disk is no error yet.
     pub(crate) fn allocate_ahead(&mut self) -> Result<(), LogError> {
         if self.spare.is_some() {

@@ -198,4 +198,8 @@ impl StorageFile for Handle {
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }
+
+    fn is_named(&self) -> io::Result<bool> {
+        Ok(self.disk.files().contains_key(&self.name))
+    }
 }

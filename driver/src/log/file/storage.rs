@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
@@ -44,6 +44,8 @@ pub(crate) trait StorageFile: Send {
     fn write_at(&self, content: &[u8], offset: u64) -> io::Result<()>;
     /// Makes content and length durable.
     fn sync(&self) -> io::Result<()>;
+    /// Whether it still has a name: a file that was removed is gone with its last handle.
+    fn is_named(&self) -> io::Result<bool>;
 }
 
 /// The real directory.
@@ -116,5 +118,9 @@ impl StorageFile for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn is_named(&self) -> io::Result<bool> {
+        Ok(self.metadata()?.nlink() > 0)
     }
 }

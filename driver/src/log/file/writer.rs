@@ -15,6 +15,8 @@ use crate::log::{Acknowledge, Durability, LogError, LogErrorKind, LogWrite, Rece
 
 /// How long a lazy entry waits for a forced one to ride on.
 const LAZY_WAIT: Duration = Duration::from_millis(50);
+/// How often the log looks whether its files are still in their place, also while nothing is written.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// A batch above this size gains nothing from being larger.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
@@ -48,6 +50,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn grown_bytes(&self) -> u64 {
         self.grown_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn refusal(&self) -> Option<LogError> {
+        self.lock().refusal.clone()
     }
 
     pub(crate) fn batches(&self) -> u64 {
@@ -99,8 +105,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something is due and takes all that waits; nothing once the log closes.
-    fn take(&self) -> Option<VecDeque<Waiting>> {
+    /// Waits until something is due, or it is time to look, and takes all that waits; nothing once the log closes.
+    fn take(&self, look_at: Option<Instant>) -> Option<VecDeque<Waiting>> {
         let mut queue = self.lock();
         loop {
             let now = Instant::now();
@@ -112,7 +118,11 @@ impl Shared {
             if closing {
                 return None;
             }
-            queue = match queue.due.map(|due| due - now) {
+            if look_at.is_some_and(|look_at| look_at <= now) {
+                return Some(VecDeque::new());
+            }
+            let next = queue.due.into_iter().chain(look_at).min();
+            queue = match next.map(|next| next - now) {
                 Some(wait) => {
                     let waited = self.changed.wait_timeout(queue, wait);
                     waited.unwrap_or_else(PoisonError::into_inner).0
@@ -142,6 +152,8 @@ pub(crate) struct Writer {
     engine: Engine,
     /// Dropped before anybody hears that the log is closed.
     lock: Option<DirectoryLock>,
+    /// When to look whether the files are in their place; not again once they were not.
+    look_at: Option<Instant>,
 }
 
 impl Writer {
@@ -150,12 +162,13 @@ impl Writer {
             shared,
             engine,
             lock,
+            look_at: Some(Instant::now() + LOOK_INTERVAL),
         }
     }
 
     /// Writes until the log is closed.
     pub(crate) fn run(mut self) {
-        while let Some(waiting) = self.shared.take() {
+        while let Some(waiting) = self.shared.take(self.look_at) {
             self.round(waiting);
         }
     }
@@ -168,7 +181,12 @@ impl Writer {
     }
 
     fn round(&mut self, waiting: VecDeque<Waiting>) {
-        if let Err((failure, unserved)) = self.serve(waiting) {
+        let served = match self.look() {
+            Ok(()) => self.serve(waiting),
+            Err(failure) => Err((failure, waiting)),
+        };
+        if let Err((failure, unserved)) = served {
+            self.look_at = None;
             let refusal = failure.poisons();
             tracing::error!(error = %failure, "the decision log accepts nothing any more");
             acknowledge(unserved, &Err(refusal.clone()));
@@ -176,6 +194,17 @@ impl Writer {
                 self.shared.refuse(&refusal);
             }
         }
+    }
+
+    /// Once in a while, and before the next write: whether a start would find what is written.
+    fn look(&mut self) -> Result<(), LogError> {
+        let now = Instant::now();
+        if self.look_at.is_none_or(|look_at| now < look_at) {
+            return Ok(());
+        }
+        self.look_at = Some(now + LOOK_INTERVAL);
+        self.lock.as_ref().map_or(Ok(()), DirectoryLock::check)?;
+        self.engine.check_named()
     }
 
     /// Writes all of `waiting`; after a failure it returns what it did not touch.

@@ -407,4 +407,9 @@ impl StorageFile for Handle {
         node.flush(dirty);
         Ok(())
     }
+
+    fn is_named(&self) -> io::Result<bool> {
+        let state = self.disk.state();
+        Ok(state.cached_names.values().any(|node| *node == self.node))
+    }
 }
