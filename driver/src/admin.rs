@@ -16,12 +16,16 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
+use crate::config::Config;
 use crate::error::{Error, ErrorKind};
+use crate::log;
+use crate::open::log_error;
 use crate::views::{ForeignInfo, Status, TransactionInfo};
 pub(crate) use server::Server;
 #[cfg(feature = "fuzzing")]
 pub(crate) use server::serve;
 
+const ASK: &str = "ask owner";
 const SOCKET: &str = "admin.sock";
 /// How long an owner may take to answer; one that is stopped never does.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -167,13 +171,31 @@ pub async fn ask(
     };
     let answer = serde_json::from_str(&line).map_err(|error| {
         let problem = format!("the owner's answer is not understood: {error}");
-        Error::new(ErrorKind::Unsupported, "ask owner", problem)
+        Error::new(ErrorKind::Unsupported, ASK, problem)
             .with_remedy("use the gtc of the owner's version")
     })?;
     match answer {
         answer @ AdminAnswer::Refused { .. } => Err(refused(answer)),
         answer => Ok(Some(answer)),
     }
+}
+
+/// As [`ask`], the living owner of the log of a configuration.
+///
+/// # Errors
+/// As [`ask`], and Log where the log belongs to another coordinator.
+pub async fn ask_owner(
+    config: &Config,
+    request: &AdminRequest,
+) -> Result<Option<AdminAnswer>, Error> {
+    let Some(answer) = ask(config.log(), &AdminRequest::Status).await? else {
+        return Ok(None);
+    };
+    if let AdminAnswer::Status { status } = answer {
+        log::check_owner(&status.coordinator, config.id(), config.log())
+            .map_err(|error| log_error(ASK, error))?;
+    }
+    ask(config.log(), request).await
 }
 
 async fn exchange(mut stream: UnixStream, request: &AdminRequest) -> io::Result<String> {
@@ -197,7 +219,7 @@ fn unreachable(directory: &Path, error: io::Error) -> Error {
         "the owner of the log in {} does not answer: {error}",
         directory.display()
     );
-    Error::new(ErrorKind::Unavailable, "ask owner", problem)
+    Error::new(ErrorKind::Unavailable, ASK, problem)
         .with_remedy("see whether that process is stopped or overloaded")
         .with_source(error)
 }
@@ -226,7 +248,7 @@ pub(crate) fn refused(answer: AdminAnswer) -> Error {
         remedy,
     } = answer
     else {
-        return Error::new(ErrorKind::Internal, "ask owner", "it refused nothing");
+        return Error::new(ErrorKind::Internal, ASK, "it refused nothing");
     };
     let known = ErrorKind::TABLE.iter().find(|(_, name, ..)| *name == kind);
     let kind = known.map_or(ErrorKind::Internal, |(kind, ..)| *kind);

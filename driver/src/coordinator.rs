@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -423,7 +423,23 @@ impl Drop for Shared {
 /// # Errors
 /// Log if there is none, or it is damaged.
 pub fn read_log(directory: impl AsRef<Path>) -> Result<Ledger, Error> {
-    let directory: PathBuf = directory.as_ref().to_path_buf();
-    let replay = log::read_only(&directory).map_err(|error| open::log_error("read log", error))?;
-    open::replay("read log", &replay).map(|(ledger, _)| ledger)
+    let replay = read_records(directory.as_ref())?;
+    open::replay(READ_LOG, &replay).map(|(ledger, _)| ledger)
+}
+
+/// As [`read_log`], for the coordinator of a configuration.
+///
+/// # Errors
+/// As [`read_log`], and Log where it belongs to another coordinator.
+pub fn read_log_of(config: &Config) -> Result<Ledger, Error> {
+    let replay = read_records(config.log())?;
+    log::check_owner(&replay.identity.coordinator, config.id(), config.log())
+        .map_err(|error| open::log_error(READ_LOG, error))?;
+    open::replay(READ_LOG, &replay).map(|(ledger, _)| ledger)
+}
+
+const READ_LOG: &str = "read log";
+
+fn read_records(directory: &Path) -> Result<log::Replay, Error> {
+    log::read_only(directory).map_err(|error| open::log_error(READ_LOG, error))
 }

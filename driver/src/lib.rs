@@ -57,7 +57,7 @@ pub mod views;
 
 pub use config::{Config, Limits, ParticipantConfig};
 pub use consumer::ConsumerOptions;
-pub use coordinator::{Coordinator, read_log};
+pub use coordinator::{Coordinator, read_log, read_log_of};
 #[cfg(feature = "crash-points")]
 pub use crash::CRASH_STEPS;
 pub use error::{Error, ErrorKind, Retry};

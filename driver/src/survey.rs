@@ -89,10 +89,10 @@ pub async fn survey(config: &Config, patience: Duration) -> Survey {
     survey
 }
 
-/// The id of the log in the coordinator's directory, if there is one that can be read.
+/// The id of the coordinator's log, if there is one that can be read.
 pub(crate) fn own_log_id(config: &Config) -> Option<u64> {
     let replay = log::read_only(config.log()).ok()?;
-    Some(replay.identity.log_id)
+    (replay.identity.coordinator == config.id()).then_some(replay.identity.log_id)
 }
 
 async fn open_branches(

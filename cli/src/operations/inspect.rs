@@ -72,6 +72,8 @@ fn judge(listed: &Listed) -> Exit {
         .any(|transaction| needs_hand(&transaction.state));
     if any || !listed.foreign.is_empty() {
         Exit::NeedsHand
+    } else if !listed.silent.is_empty() {
+        Exit::Error
     } else {
         Exit::Done
     }
@@ -182,6 +184,25 @@ mod tests {
         let line = table.lines().nth(1).unwrap();
         let words: Vec<_> = line.split_whitespace().collect();
         assert_eq!(words, ["eu:gtc.c.7.1.eu.1", "Ongoing", "orders-0"]);
+    }
+
+    #[test]
+    fn a_list_that_lacks_what_a_cluster_did_not_tell_is_not_well() {
+        let config = gtc::Config::from_values(&[
+            ("coordinator.id", "silent"),
+            ("coordinator.log", "/nonexistent/log"),
+            ("participants.eu.kind", "kafka"),
+            // Nobody listens there.
+            ("participants.eu.bootstrap.servers", "127.0.0.1:1"),
+        ]);
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let listed = runtime.block_on(source::list(&config.unwrap(), false));
+        let mut listed = listed.unwrap();
+        assert_eq!(listed.silent[0].participant, "eu");
+        assert_eq!(judge(&listed), Exit::Error);
+        // What needs a hand is told before.
+        listed.transactions = self::listed("mixed", false).transactions;
+        assert_eq!(judge(&listed), Exit::NeedsHand);
     }
 
     #[test]

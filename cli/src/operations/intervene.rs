@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gtc::admin::{AdminAnswer, AdminRequest, DecisionName, ask};
+use gtc::admin::{self, AdminAnswer, AdminRequest, DecisionName, ask};
 use gtc::views::TransactionInfo;
 use gtc::{Config, Coordinator, TransactionId};
 use serde_json::json;
@@ -110,7 +110,7 @@ enum Owner {
 
 impl Owner {
     async fn find(config: &Config) -> Result<Self, Failure> {
-        let answer = ask(config.log(), &AdminRequest::Status)
+        let answer = admin::ask_owner(config, &AdminRequest::Status)
             .await
             .map_err(Failure::from_error)?;
         if answer.is_some() {

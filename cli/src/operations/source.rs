@@ -3,11 +3,11 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use gtc::admin::{AdminAnswer, AdminRequest, ask};
+use gtc::admin::{self, AdminAnswer, AdminRequest};
 use gtc::log::{LogError, LogErrorKind};
 use gtc::survey::{OpenBranch, Silent, survey};
 use gtc::views::{TransactionInfo, outcome_name};
-use gtc::{Config, Ledger, TransactionId, read_log};
+use gtc::{Config, ErrorKind, Ledger, TransactionId, read_log_of};
 
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failu
     if let Some(AdminAnswer::List {
         transactions,
         foreign,
-    }) = ask_owner(config, &AdminRequest::List).await
+    }) = ask_owner(config, &AdminRequest::List).await?
     {
         let foreign = foreign.into_iter().map(|branch| Foreign {
             participant: branch.participant,
@@ -116,7 +116,7 @@ impl std::convert::From<&OpenBranch> for Foreign {
 
 /// What the log says; `None` where the coordinator was never started.
 pub(crate) fn read_ledger(config: &Config) -> Result<Option<Ledger>, Failure> {
-    match read_log(config.log()) {
+    match read_log_of(config) {
         Ok(ledger) => Ok(Some(ledger)),
         Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(Failure::from_error(error)),
@@ -144,7 +144,7 @@ pub(crate) async fn describe(
     let request = AdminRequest::Describe {
         transaction: id.to_string(),
     };
-    if let Some(AdminAnswer::Transaction { transaction }) = ask_owner(config, &request).await {
+    if let Some(AdminAnswer::Transaction { transaction }) = ask_owner(config, &request).await? {
         return Ok(transaction);
     }
     let ledger = read_ledger(config)?;
@@ -175,7 +175,7 @@ pub(crate) async fn outcome(
     if let Some(AdminAnswer::Outcome {
         transaction,
         outcome,
-    }) = ask_owner(config, &request).await
+    }) = ask_owner(config, &request).await?
     {
         return Ok((transaction, outcome));
     }
@@ -189,12 +189,16 @@ pub(crate) async fn outcome(
 }
 
 /// Asks the owner. One that does not answer (it may be stopped) is no reason to tell nothing.
-async fn ask_owner(config: &Config, request: &AdminRequest) -> Option<AdminAnswer> {
-    match ask(config.log(), request).await {
-        Ok(answer) => answer,
+async fn ask_owner(
+    config: &Config,
+    request: &AdminRequest,
+) -> Result<Option<AdminAnswer>, Failure> {
+    match admin::ask_owner(config, request).await {
+        Ok(answer) => Ok(answer),
+        Err(error) if error.kind() == ErrorKind::Log => Err(Failure::from_error(error)),
         Err(error) => {
             tracing::warn!(%error, "reading the log instead; it may be a moment old");
-            None
+            Ok(None)
         }
     }
 }

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 pub use error::{LogError, LogErrorKind};
+pub(crate) use file::check_owner;
 pub use file::{FileLog, FileLogOptions, read_only};
 pub use memory::MemoryLog;
 

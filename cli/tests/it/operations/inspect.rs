@@ -122,3 +122,36 @@ fn a_decision_that_comes_too_late_has_an_exit_code_of_its_own() {
     place.run(&format!("resolve {id} --commit")).expect(0);
     assert_eq!(await_rows(b, "late", 10).len(), 10);
 }
+
+/// Whoever asks with a wrong id would hear of transactions that are not its own, or of none.
+#[test]
+fn the_log_of_another_coordinator_is_refused_by_every_command_beside_its_owner_and_without() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("owned", &[("a", a), ("b", b)]);
+    create_topic(a, "owned", 1, &[]);
+    produce(a, "owned", &numbered(0..10, 1));
+    let running = place.start("replicate --from a --to b --topic owned");
+    await_rows(b, "owned", 10);
+    place.rewrite("id = \"owned\"", "id = \"other\"");
+    let refused = |command: &str| {
+        let told = place.run(command).expect(1).stderr;
+        let expected = r#"belongs to coordinator "owned", not to "other""#;
+        assert!(told.contains(expected), "{command}: {told}");
+        assert!(told.contains("correct the coordinator id"), "{told}");
+    };
+    let commands = [
+        "list",
+        "describe 1-1",
+        "outcome 1-1",
+        "outcome --key k",
+        "resolve 1-1 --abort",
+        "resolve a:gtc.other.1.1.a.1 --abort",
+        "forget 1-1",
+    ];
+    commands.iter().for_each(|command| refused(command));
+    running.terminate().expect(0);
+    commands.iter().for_each(|command| refused(command));
+    refused("recover");
+}

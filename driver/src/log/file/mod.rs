@@ -256,7 +256,8 @@ fn open_engine(
         Some(_) if lacks(Broken::Identity) => new_identity(options)?,
         Some(header) => {
             if !lacks(Broken::Owner) {
-                check_owner(&header.identity, options)?;
+                let found = &header.identity.coordinator;
+                check_owner(found, &options.coordinator, &options.directory)?;
             }
             if !lacks(Broken::Place) {
                 check_place(&header.place, &place, options)?;
@@ -281,17 +282,19 @@ fn open_engine(
     ))
 }
 
-fn check_owner(identity: &LogIdentity, options: &FileLogOptions) -> Result<(), LogError> {
-    if identity.coordinator == options.coordinator {
+/// Refuses a log in `directory` that belongs to `found` and not to `coordinator`.
+pub(crate) fn check_owner(
+    found: &str,
+    coordinator: &str,
+    directory: &Path,
+) -> Result<(), LogError> {
+    if found == coordinator {
         return Ok(());
     }
-    let message = format!(
-        "belongs to coordinator {:?}, not to {:?}",
-        identity.coordinator, options.coordinator
-    );
+    let message = format!("belongs to coordinator {found:?}, not to {coordinator:?}");
     Err(LogError::new(LogErrorKind::Foreign, message)
         .with_remedy("correct the coordinator id, or give this coordinator a log of its own")
-        .at(&options.directory))
+        .at(directory))
 }
 
 fn check_place(made: &Place, now: &Place, options: &FileLogOptions) -> Result<(), LogError> {
