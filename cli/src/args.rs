@@ -311,13 +311,19 @@ fn parse_target(text: &str) -> Result<Target, &'static str> {
 }
 
 fn parse_name(text: &str) -> Result<String, &'static str> {
-    match text.is_empty() {
-        true => Err("a name has at least one letter; leave the option out for its default"),
+    if text.is_empty() {
+        return Err("a name has at least one letter; leave the option out for its default");
+    }
+    match text.chars().any(char::is_control) {
+        true => Err("a name has no line break or other control character; correct the name"),
         false => Ok(text.to_owned()),
     }
 }
 
 fn parse_regex(text: &str) -> Result<Regex, String> {
+    if text.is_empty() {
+        return Err("no name matches nothing; write `.*` for all topics".into());
+    }
     // The whole name must match, so that `orders` does not pick up `orders-dead-letters`.
     Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string())
 }

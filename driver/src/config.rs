@@ -27,6 +27,8 @@ mod secret;
 mod validate;
 mod values;
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub use keys::{ConfigKey, KeyType, keys};
@@ -36,6 +38,9 @@ pub use secret::Secret;
 
 use crate::error::{Error, ErrorKind};
 pub(crate) use file::read;
+
+/// The largest file that is read as a configuration: what never ends is none.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The configuration of one coordinator.
 #[derive(Clone, Debug)]
@@ -83,14 +88,14 @@ impl Config {
         self
     }
 
-    /// Reads a TOML file. `${NAME}` in a value stands for an environment variable, `$${` for a
+    /// Reads a TOML file of at most 1 MiB. `${NAME}` in a value stands for an environment variable, `$${` for a
     /// plain `${`; a relative `log` is relative to the file's directory.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] with file and line.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = read_text(path).map_err(|error| {
             Error::new(
                 ErrorKind::Config,
                 "read configuration",
@@ -150,6 +155,18 @@ impl Config {
     pub fn participants(&self) -> &[ParticipantConfig] {
         &self.participants
     }
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let problem = format!("it has more than {FILE_BYTES_MAX} bytes, which no configuration has");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// The known name that `name` was probably meant to be.

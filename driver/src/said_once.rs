@@ -256,6 +256,7 @@ fn errors_of_a_configuration() {
         Config::new("a", "log"),
         Config::new("a", "log").participant(eu()).participant(eu()),
         Config::new("a", "log").participant(eu().slots(0)),
+        Config::new("a", "log").participant(eu().slots(1_001)),
         Config::new("a", "log").participant(eu().transaction_timeout_ms(1).margin_ms(1)),
     ] {
         assert_error(config.validate().expect_err("it cannot work"));

@@ -75,6 +75,27 @@ fn wrong_command_lines_exit_with_the_usage_code() {
     }
 }
 
+/// Of a shell's variable that is not set, or that has a line break at its end.
+#[test]
+fn names_and_patterns_that_cannot_be_meant_are_refused_by_every_command() {
+    let replicate = ["gtc", "replicate", "--from", "a", "--to", "b"];
+    for (command, option, value, told) in [
+        (&replicate[..], "--topics", "", "write `.*` for all topics"),
+        (&replicate[..], "--topic", "", "at least one letter"),
+        (&replicate[..], "--topic", "t\n", "control character"),
+        (&["gtc", "check"][..], "--group", "g\nh", "control character"),
+        (&["gtc", "check"][..], "--group", "", "at least one letter"),
+    ] {
+        let line = [command, &[option, value]].concat();
+        let error = Cli::try_parse_from(line).expect_err(option);
+        assert_eq!(error.exit_code(), 2, "{option}");
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    let line = [&replicate[..], &["--topic", "t", "--group", "g\r"]].concat();
+    let error = Cli::try_parse_from(line).expect_err("a group");
+    assert!(error.to_string().contains("control character"), "{error}");
+}
+
 #[test]
 fn keys_are_read_as_text_or_hexadecimal() {
     let outcome = |line: &str| match parse(line).unwrap().command {

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_list_that_lacks_what_a_cluster_did_not_tell_is_not_well() {
-        let config = gtc::Config::from_values(&[
+        let config = Config::from_values(&[
             ("coordinator.id", "silent"),
             ("coordinator.log", "/nonexistent/log"),
             ("participants.eu.kind", "kafka"),

@@ -13,7 +13,7 @@ use crate::kafka::properties::{self, Properties};
 
 /// The largest whole number that TOML has.
 const INTEGER_MAX: u64 = i64::MAX as u64;
-/// The largest count of slots and names.
+/// The largest count of names.
 const COUNT_MAX: u64 = u32::MAX as u64;
 /// The largest time-out that a broker takes.
 const TIMEOUT_MAX_MS: u64 = i32::MAX as u64;
@@ -274,7 +274,8 @@ fn read_participant(
         match key.get_ref().as_ref() {
             "kind" => kind = Some(value),
             "slots" => {
-                participant.slots = source.integer(("slots", 1..=COUNT_MAX), value)?;
+                let range = 1..=u64::from(ParticipantConfig::SLOTS_MAX);
+                participant.slots = source.integer(("slots", range), value)?;
             }
             "names_max" => {
                 participant.names_max = source.integer(("names_max", 2..=COUNT_MAX), value)?;

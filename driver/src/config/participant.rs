@@ -39,6 +39,9 @@ impl ParticipantConfig {
         "transaction_timeout_ms",
     ];
 
+    /// The most slots: each is a producer with three threads and connections of its own.
+    pub(super) const SLOTS_MAX: u32 = 1_000;
+
     /// A Kafka cluster that the configuration calls `name`.
     #[must_use]
     pub fn kafka(name: impl Into<String>) -> Self {
@@ -63,7 +66,7 @@ impl ParticipantConfig {
     }
 
     /// How many transactions may write to it at once. Each slot is a producer with its threads
-    /// and connections. Default 16.
+    /// and connections. From 1 to 1000; default 16.
     #[must_use]
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;

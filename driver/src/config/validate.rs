@@ -32,6 +32,7 @@ impl Config {
             return Err(Error::new(ErrorKind::Config, OPERATION, problem)
                 .with_remedy(format!("raise it to {least} or more")));
         }
+        self.refuse_too_many_slots()?;
         // No ceiling is known yet; what it leaves open is checked against the cluster's own.
         let participants = self.participants.iter();
         let participants = participants.map(|participant| participant.core(Some(i64::MAX)));
@@ -47,6 +48,18 @@ impl Config {
         core.validate().map_err(|error| {
             Error::new(ErrorKind::Config, OPERATION, error.to_string()).with_source(error)
         })
+    }
+
+    fn refuse_too_many_slots(&self) -> Result<(), Error> {
+        const MOST: u32 = ParticipantConfig::SLOTS_MAX;
+        let mut participants = self.participants.iter();
+        let Some(found) = participants.find(|participant| participant.slots > MOST) else {
+            return Ok(());
+        };
+        let problem = format!("slots = {} is more than {MOST}", found.slots);
+        Err(Error::new(ErrorKind::Config, OPERATION, problem)
+            .with_participant(&found.name)
+            .with_remedy("lower it: each slot is a producer with threads and connections"))
     }
 }
 
