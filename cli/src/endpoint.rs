@@ -1,5 +1,7 @@
 //! The HTTP endpoint of long-running commands: `/metrics` and `/health`.
 
+mod limited;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +17,7 @@ use serde::Serialize;
 use tokio::net::TcpListener;
 
 use crate::failure::Failure;
+use limited::Limited;
 
 /// Upper bounds of the latency histograms, in seconds: from a local sync to a broker restart.
 const SECONDS_BUCKETS: [f64; 14] = [
@@ -87,7 +90,7 @@ pub(crate) async fn serve(address: SocketAddr, health: Health) -> Result<SocketA
     let bound = listener.local_addr().unwrap_or(address);
     tokio::spawn(keep_up(recorder.clone()));
     tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router(recorder, health)).await {
+        if let Err(error) = axum::serve(Limited::new(listener), router(recorder, health)).await {
             tracing::error!(%error, "the metrics endpoint ended");
         }
     });

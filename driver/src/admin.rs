@@ -1,7 +1,8 @@
 //! Operators reach a living coordinator through a Unix socket beside its log.
 //!
 //! One JSON object a line each way. The socket is `admin.sock` in the log's directory, for the
-//! owner of that directory alone. Where nobody answers there is no owner: the log itself tells,
+//! owner of that directory alone. A request has to arrive within 5 seconds, and at most 64
+//! connections are there at once. Where nobody answers there is no owner: the log itself tells,
 //! and opening a coordinator on it takes it over.
 
 mod server;
@@ -201,10 +202,16 @@ pub async fn ask_owner(
 async fn exchange(mut stream: UnixStream, request: &AdminRequest) -> io::Result<String> {
     let mut line = serde_json::to_string(request)?;
     line.push('\n');
-    stream.write_all(line.as_bytes()).await?;
+    // Who is turned away may find the connection closed, with the reason in it.
+    let sent = stream.write_all(line.as_bytes()).await;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).await?;
-    Ok(answer)
+    let read = BufReader::new(stream).read_line(&mut answer).await;
+    if answer.ends_with('\n') {
+        return Ok(answer);
+    }
+    sent?;
+    read?;
+    Err(io::ErrorKind::UnexpectedEof.into())
 }
 
 fn is_no_owner(error: &io::Error) -> bool {

@@ -4,11 +4,14 @@ use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use gtc_core::{Request, TransactionId};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use super::{Address, AdminAnswer, AdminRequest, SOCKET};
 use crate::coordinator::Shared;
@@ -17,6 +20,10 @@ use crate::views::{TransactionInfo, outcome_name};
 
 /// A request that is longer is refused.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// How long a request may take to arrive, and an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many connections there are at once.
+pub(super) const CONNECTIONS_MAX: usize = 64;
 
 /// Answers operators until it is stopped or dropped.
 #[derive(Debug)]
@@ -77,27 +84,48 @@ impl Drop for Server {
 }
 
 async fn accept(listener: UnixListener, shared: Weak<Shared>) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                tokio::spawn(serve(stream, shared.clone()));
-            }
+            Ok((stream, _)) => match room.clone().try_acquire_owned() {
+                Ok(permit) => {
+                    let shared = shared.clone();
+                    tokio::spawn(async move {
+                        serve(stream, shared).await;
+                        drop(permit);
+                    });
+                }
+                Err(_) => turn_away(stream).await,
+            },
             Err(error) => {
                 tracing::warn!(target: "gtc", %error, "the admin socket accepts nothing");
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
     }
 }
 
+/// Says why, where the connection takes it at once.
+async fn turn_away(mut stream: UnixStream) {
+    let problem = format!("{CONNECTIONS_MAX} operators are connected already");
+    let error = Error::new(ErrorKind::Unavailable, "answer operator", problem)
+        .with_remedy("ask again in some seconds: who asks nothing is disconnected by then");
+    if let Ok(mut text) = serde_json::to_string(&AdminAnswer::from(&error)) {
+        text.push('\n');
+        let written = stream.write_all(text.as_bytes());
+        let _ = timeout(Duration::from_millis(100), written).await;
+    }
+}
+
+/// Answers line by line. Who asks nothing for a while is left.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Shared>) {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader.take(LINE_BYTES_MAX));
     loop {
         let mut line = String::new();
-        match reader.read_line(&mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
+        match timeout(PATIENCE, reader.read_line(&mut line)).await {
+            Ok(Ok(0) | Err(_)) | Err(_) => return,
+            Ok(Ok(_)) => {}
         }
         reader.get_mut().set_limit(LINE_BYTES_MAX);
         let Some(shared) = shared.upgrade() else {
@@ -115,7 +143,8 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite>(stream: S, shared: Weak<Sha
             return;
         };
         text.push('\n');
-        if writer.write_all(text.as_bytes()).await.is_err() || !is_whole {
+        let written = timeout(PATIENCE, writer.write_all(text.as_bytes())).await;
+        if !matches!(written, Ok(Ok(()))) || !is_whole {
             return;
         }
     }

@@ -147,3 +147,51 @@ async fn a_line_that_is_too_long_is_refused_once_and_ends_the_connection() -> Re
     assert!(answers.contains("65536 bytes"), "{answers}");
     Ok(())
 }
+
+/// Ends, with nothing read, where the owner leaves.
+async fn await_end(stream: &mut UnixStream) {
+    use tokio::io::AsyncReadExt;
+    let mut rest = Vec::new();
+    let read = stream.read_to_end(&mut rest);
+    let ended = tokio::time::timeout(Duration::from_secs(60), read).await;
+    // A connection that ends with bytes unread may end with a reset.
+    let _ = ended.expect("the owner waits for ever");
+    assert_eq!(rest, b"");
+}
+
+#[tokio::test]
+async fn half_a_request_is_not_waited_for_for_ever() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let directory = Directory::new("half");
+    let _server = serve(&coordinator, &directory)?;
+    for part in ["", "{\"ask\":"] {
+        let mut stream = connect(&directory.0).await.expect("it listens");
+        stream.write_all(part.as_bytes()).await.expect("sent");
+        await_end(&mut stream).await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_turned_away_until_others_end() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let directory = Directory::new("crowd");
+    let _server = serve(&coordinator, &directory)?;
+    let mut crowd = Vec::new();
+    for _ in 0..server::CONNECTIONS_MAX {
+        crowd.push(connect(&directory.0).await.expect("it listens"));
+    }
+    let error = ask(&directory.0, &AdminRequest::Status)
+        .await
+        .expect_err("no room");
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("64 operators"), "{error}");
+    // They asked nothing, so that they are left.
+    for stream in &mut crowd {
+        await_end(stream).await;
+    }
+    assert!(ask(&directory.0, &AdminRequest::Status).await?.is_some());
+    Ok(())
+}
