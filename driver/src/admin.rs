@@ -217,7 +217,7 @@ async fn exchange(mut stream: UnixStream, request: &AdminRequest) -> io::Result<
 fn is_no_owner(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::ConnectionRefused
     )
 }
 

@@ -163,7 +163,8 @@ fn read_text(path: &Path) -> io::Result<String> {
         .take(FILE_BYTES_MAX + 1)
         .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        let problem = format!("it has more than {FILE_BYTES_MAX} bytes, which no configuration has");
+        let problem =
+            format!("it has more than {FILE_BYTES_MAX} bytes, which no configuration has");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
     }
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

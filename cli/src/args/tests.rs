@@ -83,7 +83,12 @@ fn names_and_patterns_that_cannot_be_meant_are_refused_by_every_command() {
         (&replicate[..], "--topics", "", "write `.*` for all topics"),
         (&replicate[..], "--topic", "", "at least one letter"),
         (&replicate[..], "--topic", "t\n", "control character"),
-        (&["gtc", "check"][..], "--group", "g\nh", "control character"),
+        (
+            &["gtc", "check"][..],
+            "--group",
+            "g\nh",
+            "control character",
+        ),
         (&["gtc", "check"][..], "--group", "", "at least one letter"),
     ] {
         let line = [command, &[option, value]].concat();

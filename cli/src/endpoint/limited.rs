@@ -152,7 +152,10 @@ mod tests {
         }
         // A whole one is answered, and the connection kept for a while.
         let answer = ask(address).await;
-        assert!(answer.contains("200 OK") && answer.ends_with("well"), "{answer}");
+        assert!(
+            answer.contains("200 OK") && answer.ends_with("well"),
+            "{answer}"
+        );
     }
 
     #[tokio::test]

@@ -1,18 +1,25 @@
 //! `gtc recover`: takes the log over, ends everything that is open, and exits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::time::Duration;
 
 use gtc::kafka::control::ControlClient;
 use gtc::views::{Status, TransactionInfo};
 use gtc::{Config, Coordinator};
 use gtc_core::BrokerState;
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 use super::{source, view};
 use crate::args::RecoverArgs;
 use crate::failure::{Exit, Failure};
 use crate::output;
+
+/// What takes longer is told, with who is waited for.
+const TOLD_AFTER: Duration = Duration::from_millis(1_500);
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// What a recovery found and did.
 #[derive(Debug, Serialize)]
@@ -47,11 +54,11 @@ pub(crate) async fn run(config: Config, args: &RecoverArgs) -> Result<Exit, Fail
         )));
     };
     let open_before: Vec<_> = ledger.list().iter().map(|view| view.id).collect();
-    let branches_before = open_branches(&config).await;
-    let coordinator = Coordinator::open(config.clone())
-        .await
-        .map_err(Failure::from_error)?;
-    let waited = timeout(args.wait_s, coordinator.recovered()).await;
+    let (branches_before, silent) = open_branches(&config).await;
+    let opened = telling(Coordinator::open(config.clone()), || names(&silent)).await;
+    let coordinator = opened.map_err(Failure::from_error)?;
+    let recovery = timeout(args.wait_s, coordinator.recovered());
+    let waited = telling(recovery, || names(&unverified(&coordinator))).await;
     let recovered = match waited {
         Ok(result) => result.map(|()| true).map_err(Failure::from_error)?,
         Err(_) => false,
@@ -62,7 +69,7 @@ pub(crate) async fn run(config: Config, args: &RecoverArgs) -> Result<Exit, Fail
     let report = Report {
         recovered,
         transactions: described.map(|view| TransactionInfo::from(&view)).collect(),
-        branches: compare(branches_before, &open_branches(&config).await),
+        branches: compare(branches_before, &open_branches(&config).await.0),
         status: coordinator.status(),
     };
     let closed = coordinator.close().await;
@@ -85,23 +92,63 @@ fn judge(report: &Report) -> Exit {
     }
 }
 
-/// The open transactions under the coordinator's names, by participant, as the clusters list them.
-async fn open_branches(config: &Config) -> BTreeMap<String, Vec<String>> {
+/// The open transactions under the coordinator's names, by participant, as the clusters list them; and the
+/// participants that did not tell everything.
+async fn open_branches(config: &Config) -> (BTreeMap<String, Vec<String>>, BTreeSet<String>) {
     let prefix = format!("gtc.{}.", config.id());
-    let mut open = BTreeMap::new();
+    let (mut asked, mut silent) = (JoinSet::new(), BTreeSet::new());
     for participant in config.participants() {
         let client = participant.kafka_properties().ok();
         let client = client.and_then(|properties| ControlClient::open(&properties).ok());
         let Some(client) = client else { continue };
-        let listing = client.list_transactions(&prefix).await;
+        let (name, prefix) = (participant.name().to_owned(), prefix.clone());
+        silent.insert(name.clone());
+        asked.spawn(async move { (name, client.list_transactions(&prefix).await) });
+    }
+    let mut open = BTreeMap::new();
+    while let Some(answer) = telling(asked.join_next(), || names(&silent)).await {
+        let Ok((participant, listing)) = answer else {
+            continue;
+        };
+        if listing.complete {
+            silent.remove(&participant);
+        }
         let ongoing = listing.transactions.into_iter();
         let ongoing = ongoing.filter(|listed| listed.state == BrokerState::Ongoing);
         let names: Vec<String> = ongoing
             .map(|listed| listed.transactional_id.to_string())
             .collect();
-        open.insert(participant.name().to_owned(), names);
+        open.insert(participant, names);
     }
-    open
+    (open, silent)
+}
+
+/// Says who is waited for, for as long as it takes.
+async fn telling<T>(work: impl Future<Output = T>, who: impl Fn() -> String) -> T {
+    let mut work = pin!(work);
+    let mut pause = TOLD_AFTER;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = sleep(pause) => tracing::info!("waiting for {} to answer", who()),
+        }
+        pause = TOLD_AGAIN_AFTER;
+    }
+}
+
+fn names(silent: &BTreeSet<String>) -> String {
+    match silent.is_empty() {
+        true => "the participants".to_owned(),
+        false => silent.iter().cloned().collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The participants that are not verified yet.
+fn unverified(coordinator: &Coordinator) -> BTreeSet<String> {
+    let participants = coordinator.status().participants.into_iter();
+    let unverified = participants.filter(|found| found.state != "verified");
+    unverified.map(|found| found.name).collect()
 }
 
 fn compare(

@@ -109,6 +109,15 @@ impl Place {
         opened
     }
 
+    /// Puts a file where the log belongs, or takes it away.
+    pub fn log_is_a_file(&self, is_file: bool) {
+        let path = self.dir.join("log");
+        match is_file {
+            true => fs::write(path, "no log").unwrap(),
+            false => fs::remove_file(path).unwrap(),
+        }
+    }
+
     /// Takes the log away, as a dead disk does.
     pub fn lose_log(&self) {
         fs::rename(self.dir.join("log"), self.dir.join("lost")).unwrap();

@@ -395,7 +395,10 @@ fn no_error_repeats_what_came_from_the_environment() {
 fn a_file_that_is_too_long_for_a_configuration_is_not_read_to_its_end() {
     let error = Config::from_file("/dev/zero").expect_err("it never ends");
     assert_eq!(error.kind(), ErrorKind::Config);
-    assert!(error.to_string().contains("more than 1048576 bytes"), "{error}");
+    assert!(
+        error.to_string().contains("more than 1048576 bytes"),
+        "{error}"
+    );
     assert_eq!(error.remedy(), "name a readable TOML file");
 }
 
@@ -409,9 +412,13 @@ fn more_slots_than_a_process_can_have_are_refused_wherever_they_are_set() {
     assert!(read(&text(1_000)).is_ok());
     let error = read(&text(1_001)).expect_err("too many");
     assert!(error.to_string().contains("from 1 to 1000"), "{error}");
-    let config = |slots| Config::new("c", "log").participant(ParticipantConfig::kafka("eu").slots(slots));
+    let config =
+        |slots| Config::new("c", "log").participant(ParticipantConfig::kafka("eu").slots(slots));
     assert!(config(1_000).validate().is_ok());
     let error = config(1_000_000_000).validate().expect_err("too many");
-    assert_eq!((error.kind(), error.participant()), (ErrorKind::Config, Some("eu")));
+    assert_eq!(
+        (error.kind(), error.participant()),
+        (ErrorKind::Config, Some("eu"))
+    );
     assert!(error.to_string().contains("is more than 1000"), "{error}");
 }

@@ -92,7 +92,8 @@ impl LogError {
     /// The files of a living log are no longer where a start would look for them. Nothing was written since that was
     /// seen.
     pub(crate) fn taken_away(what: &str) -> Self {
-        let message = format!("{what} while this process owned it, so that nothing is accepted any more");
+        let message =
+            format!("{what} while this process owned it, so that nothing is accepted any more");
         LogError::new(LogErrorKind::Poisoned, message).with_remedy(
             "put it back where it was (it must be the same one, and no copy) and start again; where it is gone, \
              go on as docs/operations.md says of a lost log",

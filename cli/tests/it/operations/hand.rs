@@ -48,6 +48,27 @@ fn orphans_of_a_killed_mirror_are_ended_by_recover() {
     assert_eq!(await_rows(b, "orphans", 30_000).len(), 30_000);
 }
 
+/// A recovery that waits says for whom, before it gives anybody up.
+#[test]
+fn a_recovery_that_waits_names_who_does_not_answer() {
+    let [a] = shared::plain(1).unwrap()[..] else {
+        unreachable!()
+    };
+    let b = Cluster::start(ClusterOptions::new("frozen")).unwrap();
+    let place = Place::new("frozen", &[("a", a), ("b", &b)]);
+    create_topic(a, "frozen", 1, &[]);
+    place
+        .run("replicate --from a --to b --topic frozen --until-end")
+        .expect(0);
+    b.pause().unwrap();
+    let mut running = place.start("recover");
+    running.await_stderr("waiting for b to answer");
+    assert!(!running.stderr().contains("does not answer in time"));
+    b.resume().unwrap();
+    let ended = running.await_end().expect(0);
+    assert!(ended.stdout.contains("recovered"), "{}", ended.stdout);
+}
+
 #[test]
 fn operator_needs_a_hand() {
     let [a] = shared::plain(1).unwrap()[..] else {

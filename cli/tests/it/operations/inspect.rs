@@ -86,6 +86,14 @@ fn what_the_log_does_not_know_is_said_to_be_unknown() {
         let said = told.stderr.contains("not started yet") || command.starts_with("outcome");
         assert!(said, "{command}: {}", told.stderr);
     }
+    place.log_is_a_file(true);
+    for command in ["list", "describe 1-1", "outcome 1-1", "recover"] {
+        let told = place.run(command).expect(1).stderr;
+        for part in ["is a file, and a log is a directory", "name the directory"] {
+            assert!(told.contains(part), "{command}: no {part} in {told}");
+        }
+    }
+    place.log_is_a_file(false);
     create_topic(a, "unknown", 1, &[]);
     place
         .run("replicate --from a --to b --topic unknown --until-end")

@@ -73,6 +73,7 @@ pub(crate) fn acquire(path: &Path) -> Result<(DirectoryLock, Place), LogError> {
     };
     make(path).map_err(failed("making the directory (its parent must exist)"))?;
     let handle = File::open(path).map_err(failed("opening the directory"))?;
+    refuse_file(path, &handle)?;
     refuse_remote(path, &handle)?;
     lock(path, &handle)?;
     refuse_strangers(path)?;
@@ -108,6 +109,16 @@ fn make(path: &Path) -> io::Result<()> {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Refuses what is no directory.
+pub(crate) fn refuse_file(path: &Path, handle: &File) -> Result<(), LogError> {
+    let failed = |error| LogError::io("asking what it is", path, &error);
+    if handle.metadata().map_err(failed)?.is_dir() {
+        return Ok(());
+    }
+    let message = "is a file, and a log is a directory";
+    Err(LogError::new(LogErrorKind::Foreign, message).at(path))
 }
 
 fn refuse_remote(path: &Path, handle: &File) -> Result<(), LogError> {

@@ -215,6 +215,7 @@ pub fn read_only(directory: &Path) -> Result<Replay, LogError> {
         std::io::ErrorKind::NotFound => absent(directory),
         _ => LogError::io("opening the directory", directory, &error),
     })?;
+    directory::refuse_file(directory, storage.handle())?;
     let mut attempt = 1;
     // A segment may vanish between listing and reading, and a frame may be half written.
     let found = loop {

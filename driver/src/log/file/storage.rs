@@ -61,6 +61,10 @@ impl Directory {
             handle: File::open(path)?,
         })
     }
+
+    pub(crate) fn handle(&self) -> &File {
+        &self.handle
+    }
 }
 
 impl Storage for Directory {
