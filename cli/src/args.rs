@@ -121,8 +121,8 @@ pub(crate) struct ReplicateArgs {
     #[arg(long, value_name = "REGEX", value_parser = parse_regex)]
     pub(crate) topics: Option<Regex>,
 
-    /// The consumer group at the source whose offsets record what is mirrored
-    /// [default: gtc-<coordinator id>].
+    /// The consumer group at the source whose offsets record what is mirrored; a new one mirrors everything
+    /// again [default: gtc-<coordinator id>].
     #[arg(long, value_name = "GROUP", value_parser = parse_name)]
     pub(crate) group: Option<String>,
 

@@ -81,7 +81,8 @@ enum Turn {
 impl Mirror {
     /// A mirror that has not begun.
     pub(crate) fn new(parts: Parts, memory: Memory) -> Self {
-        let watch = Watch::new(parts.args.on_loss, parts.reporter.clone(), memory);
+        let of = (memory, parts.group.name());
+        let watch = Watch::new(parts.args.on_loss, parts.reporter.clone(), of);
         Self {
             parts,
             watch,

@@ -30,12 +30,15 @@ pub(crate) struct Watch {
     noted: BTreeMap<Place, Seen>,
     /// Positions that were given up since the assignment; a late report about them is no news.
     given_up: BTreeMap<Place, i64>,
+    /// The group's name, until it is known whether it has offsets.
+    untold_group: Option<String>,
 }
 
 impl Watch {
-    /// Watches nothing yet.
-    pub(crate) fn new(policy: OnLoss, reporter: Reporter, memory: Memory) -> Self {
+    /// Watches nothing yet for a group of this name.
+    pub(crate) fn new(policy: OnLoss, reporter: Reporter, (memory, group): (Memory, &str)) -> Self {
         Self {
+            untold_group: Some(group.to_owned()),
             policy,
             reporter,
             memory,
@@ -71,6 +74,7 @@ impl Watch {
         self.revoked();
         self.assigned = places;
         let committed = consumer.committed().await.map_err(Failure::from_error)?;
+        self.tell_if_new(&committed);
         let mut logs = BTreeMap::new();
         for (topic, _) in &self.assigned {
             if !logs.contains_key(topic) {
@@ -94,6 +98,22 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    /// Once a run: what a group without offsets mirrors may be there already, by another group.
+    fn tell_if_new(&mut self, committed: &[PartitionOffset]) {
+        if self.assigned.is_empty() {
+            return;
+        }
+        if let Some(group) = self.untold_group.take()
+            && committed.is_empty()
+        {
+            tracing::info!(
+                group,
+                "the group has no offsets at the source: everything there is mirrored from its beginning, \
+                 once more where another group has mirrored it"
+            );
+        }
     }
 
     /// From now on the records under this name are of the topic with this id.

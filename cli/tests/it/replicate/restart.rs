@@ -69,3 +69,23 @@ fn two_instances_share_a_group_without_duplicates() {
         assert_eq!(committed(a, "share", "share", partition).unwrap().0, 2025);
     }
 }
+
+/// A slip in --group would double everything without a word.
+#[test]
+fn a_group_without_offsets_is_said_to_begin_anew() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("anew", &[("a", a), ("b", b)]);
+    create_topic(a, "anew", 1, &[]);
+    produce(a, "anew", &numbered(0..10, 1));
+    let command = "replicate --from a --to b --topic anew --until-end";
+    for (group, is_new, rows) in [("one", true, 10), ("one", false, 10), ("two", true, 20)] {
+        let ended = place
+            .run(&format!("{command} --group anew-{group}"))
+            .expect(0);
+        let told = ended.stderr.contains("has no offsets at the source");
+        assert_eq!(told, is_new, "{group}: {}", ended.stderr);
+        assert_eq!(await_rows(b, "anew", rows).len(), rows);
+    }
+}
