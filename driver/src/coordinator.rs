@@ -373,7 +373,14 @@ impl Shared {
             incarnation: core.incarnation().0,
             process: std::process::id(),
             recovered: standing.recovered,
-            stopped: standing.stopped.as_ref().map(ToString::to_string),
+            stopped: standing
+                .stopped
+                .as_ref()
+                .map(ToString::to_string)
+                .or_else(|| {
+                    // Nothing may have to be written for a long while.
+                    self.log.failure().map(|failure| failure.to_string())
+                }),
             participants: (0_u16..)
                 .zip(participants)
                 .map(|(index, (name, _))| participant_info(core, ParticipantId(index), name))

@@ -98,7 +98,7 @@ pub struct Status {
     pub process: u32,
     /// Everything that the log left open is ended.
     pub recovered: bool,
-    /// Why it stopped for good, if it did.
+    /// Why it stopped for good, if it did, or will with what it writes next.
     pub stopped: Option<String>,
     /// Its participants.
     pub participants: Vec<ParticipantInfo>,

@@ -15,6 +15,9 @@ use crate::endpoint::Health;
 /// Branches of another log, in the health answer.
 const FOREIGN: &str = "open branches of another log";
 
+/// That the coordinator stopped, or its log takes nothing any more, in the health answer.
+const COORDINATOR: &str = "coordinator";
+
 /// What is said of branches that another log left open; nothing where there are none.
 pub(crate) fn describe_foreign(foreign: &[ForeignInfo]) -> Option<String> {
     if foreign.is_empty() {
@@ -164,6 +167,10 @@ impl Reporter {
                 Some(detail) => self.health.degrade(subject, detail),
                 None => self.health.restore(&subject),
             }
+        }
+        match &status.stopped {
+            Some(why) => self.health.degrade(COORDINATOR, why),
+            None => self.health.restore(COORDINATOR),
         }
         match describe_foreign(&status.foreign) {
             Some(text) => self.health.degrade(FOREIGN, text),

@@ -153,6 +153,10 @@ impl DecisionLog for MemoryLog {
         self.state().grown_bytes
     }
 
+    fn failure(&self) -> Option<LogError> {
+        self.state().refusal.clone()
+    }
+
     fn close(&self) -> Receipt {
         self.release();
         let closed = || LogError::new(LogErrorKind::Closed, "is closed");

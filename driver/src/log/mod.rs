@@ -70,6 +70,10 @@ pub trait DecisionLog: Send + Sync + 'static {
     /// The bytes written since the last checkpoint: the measure of when the next one pays.
     fn grown_bytes(&self) -> u64;
 
+    /// Why nothing is accepted any more, if that is so: a write failed, its files were taken away, or it was
+    /// closed.
+    fn failure(&self) -> Option<LogError>;
+
     /// Writes what was submitted, then gives the log up; the receipt resolves when another
     /// owner can open it. Later submits are refused.
     fn close(&self) -> Receipt;

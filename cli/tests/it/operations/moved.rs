@@ -36,3 +36,23 @@ fn a_moved_log_is_taken_over_only_where_it_is_adopted() {
     place.run(command).expect(0);
     assert_eq!(await_rows(b, "moved", 20).len(), 20);
 }
+
+/// A second mirror could start beside it, with a log of its own.
+#[test]
+fn a_mirror_whose_log_is_removed_under_it_stops_and_says_why() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("removed", &[("a", a), ("b", b)]);
+    create_topic(a, "removed", 1, &[]);
+    produce(a, "removed", &numbered(0..10, 1));
+    let mut running = place.start("replicate --from a --to b --topic removed");
+    await_rows(b, "removed", 10);
+    place.lose_log();
+    running.await_stderr("its directory was removed or moved while this process owned it");
+    produce(a, "removed", &numbered(10..20, 1));
+    let ended = running.await_end();
+    assert!(matches!(ended.code, Some(1 | 3)), "{ended:?}");
+    let last = ended.stderr.lines().last().unwrap_or_default();
+    assert!(last.contains("removed or moved"), "{last}");
+}

@@ -116,12 +116,6 @@ impl FileLog {
         self.shared.batches()
     }
 
-    /// Why nothing is accepted any more: a write failed, the files were taken away, or it was closed.
-    #[must_use]
-    pub fn failure(&self) -> Option<LogError> {
-        self.shared.refusal()
-    }
-
     /// Locks, reads, verifies and forces the log, in this order; what it returns is durable.
     ///
     /// Blocks for as long as that takes. A directory without a log gets a new one.
@@ -175,6 +169,10 @@ impl DecisionLog for FileLog {
 
     fn grown_bytes(&self) -> u64 {
         self.shared.grown_bytes()
+    }
+
+    fn failure(&self) -> Option<LogError> {
+        self.shared.refusal()
     }
 
     fn close(&self) -> Receipt {
