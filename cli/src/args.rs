@@ -322,7 +322,7 @@ fn parse_name(text: &str) -> Result<String, &'static str> {
 
 fn parse_regex(text: &str) -> Result<Regex, String> {
     if text.is_empty() {
-        return Err("no name matches nothing; write `.*` for all topics".into());
+        return Err("an empty pattern matches no topic; write `.*` for all of them".into());
     }
     // The whole name must match, so that `orders` does not pick up `orders-dead-letters`.
     Regex::new(&format!("^(?:{text})$")).map_err(|error| error.to_string())

@@ -80,7 +80,7 @@ fn wrong_command_lines_exit_with_the_usage_code() {
 fn names_and_patterns_that_cannot_be_meant_are_refused_by_every_command() {
     let replicate = ["gtc", "replicate", "--from", "a", "--to", "b"];
     for (command, option, value, told) in [
-        (&replicate[..], "--topics", "", "write `.*` for all topics"),
+        (&replicate[..], "--topics", "", "write `.*` for all of them"),
         (&replicate[..], "--topic", "", "at least one letter"),
         (&replicate[..], "--topic", "t\n", "control character"),
         (
