@@ -197,6 +197,7 @@ const fn remedy(kind: ErrorKind) -> &'static str {
             "something else wrote it: bring it back, or move it away, and what was lost at the source \
              before now is not noticed"
         }
+        ErrorKind::InvalidFilename => "the group's name is a part of it: give a shorter --group",
         ErrorKind::StorageFull => "make room there",
         _ => "see that the directory of the log is in one that may be written",
     }
@@ -246,6 +247,16 @@ mod tests {
         assert_eq!(files.len(), groups.len(), "{files:?}");
         assert_eq!(file_name_of("gtc-a.b_c"), "gtc-a.b_c");
         assert!(files.iter().all(|file| !file.contains(['/', ' ', '\n'])));
+    }
+
+    #[test]
+    fn a_group_whose_name_is_too_long_for_a_file_is_told_so() {
+        let log = std::env::temp_dir().join("log");
+        let refused = Memory::open(&log, &"g".repeat(300)).unwrap_err();
+        assert!(
+            refused.to_string().contains("a shorter --group"),
+            "{refused}"
+        );
     }
 
     #[test]

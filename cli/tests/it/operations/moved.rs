@@ -46,10 +46,14 @@ fn a_mirror_whose_log_is_removed_under_it_stops_and_says_why() {
     let place = Place::new("removed", &[("a", a), ("b", b)]);
     create_topic(a, "removed", 1, &[]);
     produce(a, "removed", &numbered(0..10, 1));
-    let mut running = place.start("replicate --from a --to b --topic removed");
+    let mut running =
+        place.start("replicate --from a --to b --topic removed --metrics 127.0.0.1:0");
     await_rows(b, "removed", 10);
+    running.await_answer("/health", &[r#""status":"ok""#]);
     place.lose_log();
     running.await_stderr("its directory was removed or moved while this process owned it");
+    // Before there is anything to write.
+    running.await_answer("/health", &[r#""coordinator":"#, "removed or moved"]);
     produce(a, "removed", &numbered(10..20, 1));
     let ended = running.await_end();
     assert!(matches!(ended.code, Some(1 | 3)), "{ended:?}");
