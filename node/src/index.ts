@@ -1,3 +1,6 @@
+// TypeScript 6 and newer takes no types in by itself, and those of Node are in ours.
+/// <reference types="node" preserve="true" />
+
 /** gtc commits one transaction over two or more Kafka clusters: on all of them, or on none. */
 
 export type { Abortable } from './answer';

@@ -87,11 +87,11 @@ test('programs in TypeScript have their types checked, under each resolution of 
   const wrong = text.match(/\/\/ @ts-expect-error/g)?.length ?? 0;
   assert.ok(wrong >= 5);
   const { Node16, Bundler } = ts.ModuleResolutionKind;
-  // In a project where the package is installed, and not beside its sources.
+  // In a project where the package is installed, and not beside its sources. It names no types, as TypeScript does from 6 on where nothing is said.
   const program = fileURLToPath(new URL('../types.mts', import.meta.url));
   writeFileSync(program, text);
   for (const [moduleResolution, module] of [[Node16, ts.ModuleKind.Node16], [Bundler, ts.ModuleKind.ES2022]] as const) {
-    const options: ts.CompilerOptions = { strict: true, noEmit: true, target: ts.ScriptTarget.ES2022, lib: ['lib.es2022.d.ts'], module, moduleResolution, types: ['node'] };
+    const options: ts.CompilerOptions = { strict: true, noEmit: true, target: ts.ScriptTarget.ES2022, lib: ['lib.es2022.d.ts'], module, moduleResolution, types: [] };
     const found = ts.getPreEmitDiagnostics(ts.createProgram([program], options));
     assert.deepEqual(found.map(({ file, messageText }) => `${basename(file?.fileName ?? '')}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`), []);
   }
