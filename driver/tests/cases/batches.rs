@@ -134,7 +134,8 @@ async fn group_moved() -> Result {
     assert_eq!(child.says()?, "read");
     child.signal(Signal::STOP)?;
 
-    let owner = short(Setup::new("moved-owner", world)).open().await?;
+    let setup = short(Setup::new("moved-owner", world));
+    let owner = setup.open().await?;
     let options = ConsumerOptions::new("moved", ["moved"]);
     let consumer = owner.consumer("eu", options).await?;
     copy_all(&owner, &consumer, "moved", 3).await?;

@@ -60,7 +60,8 @@ async fn another_log_of_the_same_id_touches_nothing() -> Result {
     for cluster in world.clusters() {
         wait_until_open(cluster, "same-id", 1).await?;
     }
-    let other = Setup::new("same-id", world).recover().await?;
+    let elsewhere = Setup::new("same-id", world);
+    let other = elsewhere.recover().await?;
     let mut foreign: Vec<_> = other
         .foreign()
         .iter()

@@ -14,7 +14,8 @@ use crate::world::World;
 /// Where nobody listens.
 const NOWHERE: &str = "127.0.0.1:1";
 
-/// A coordinator's id, directory, limits and participants. Clones share the directory.
+/// A coordinator's id, directory, limits and participants. Clones share the directory, which goes with the last
+/// of them: one outlives the coordinator.
 #[derive(Clone)]
 pub struct Setup {
     id: &'static str,

@@ -173,7 +173,8 @@ async fn timeout_above_ceiling() -> Result {
 
     // A cluster that does not answer at open refuses once it does.
     let fault = Fault::no_request_of("ceiling");
-    let coordinator = setup.limit("connect_timeout_ms = 500").open().await?;
+    let setup = setup.limit("connect_timeout_ms = 500");
+    let coordinator = setup.open().await?;
     drop(fault);
     let transaction = coordinator.begin()?;
     let sent = transaction.send("us", record("ceiling", "x")).await;
