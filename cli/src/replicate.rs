@@ -175,9 +175,10 @@ async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
     Err(Failure::with(
         Exit::NeedsHand,
         format!(
-            "transactions ended otherwise than decided, so that source and destinations differ: \
-            {}; look at each with `gtc describe ID`, repair the data, then `gtc forget ID`",
-            ids.join(", ")
+            "transactions ended otherwise than decided, so that source and destinations may differ: \
+            {}; see each with `gtc describe ID`, {}, then `gtc forget ID`",
+            ids.join(", "),
+            mirror::MIXED_REMEDY
         ),
     ))
 }

@@ -205,8 +205,10 @@ fn report(
         return Err(Failure::with(
             Exit::NeedsHand,
             format!(
-                "{id} ended otherwise than decided (mixed), and nothing is left to resolve: repair \
-                 the data by hand, then `gtc forget {id}`"
+                "{id} ended otherwise than decided (mixed), and nothing is left to resolve: look into \
+                 the topics (read_committed) of branches that are abandoned or a hazard, which may \
+                 have committed, before anything is written again; repair the data by hand, then \
+                 `gtc forget {id}`"
             ),
         ));
     }

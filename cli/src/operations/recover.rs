@@ -199,8 +199,23 @@ fn show(report: &Report, json: bool) {
     }
     output::line(match judge(report) {
         Exit::Done => "recovered",
+        _ if only_mixed(report) => MIXED_REMEDY,
         _ => "not everything is ended: see `gtc list`, mend what it names, and run it again",
     });
+}
+
+const MIXED_REMEDY: &str = "everything is ended, some of it otherwise than decided (mixed): running it \
+    again changes nothing; see `gtc describe ID`, look into the topics and repair the data, then \
+    `gtc forget ID`";
+
+/// Whether all that is left is what only `gtc forget` ends.
+fn only_mixed(report: &Report) -> bool {
+    let mixed = report.transactions.iter();
+    let mixed = mixed.filter(|transaction| transaction.state == "mixed");
+    report.recovered
+        && report.status.open == mixed.count()
+        && report.status.foreign.is_empty()
+        && report.branches.iter().all(|branch| branch.ended)
 }
 
 #[cfg(test)]

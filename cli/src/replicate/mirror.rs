@@ -537,12 +537,17 @@ fn asked(goal: Option<&Goal>) -> Result<(), Failure> {
     }
 }
 
+/// What an operator does about a mixed transaction before it is forgotten: of a branch that was abandoned, or
+/// is a hazard, nobody knows how it ended.
+pub(super) const MIXED_REMEDY: &str = "look into the topics (read_committed) of each branch that is abandoned \
+    or a hazard, which may have committed, before anything is written again; repair the data";
+
 fn heuristic(why: &str, id: Option<TransactionId>) -> Failure {
     let id = id.map_or_else(|| "ID".to_owned(), |id| id.to_string());
     Failure::with(
         Exit::NeedsHand,
         format!(
-            "{why}; source and destinations differ: see `gtc describe {id}`, repair the data, then \
+            "{why}; source and destinations may differ: see `gtc describe {id}`, {MIXED_REMEDY}, then \
              `gtc forget {id}` and start again"
         ),
     )

@@ -155,7 +155,17 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
         "mixed\n"
     );
     let refused = place.run(&format!("{command} --until-end")).expect(3);
-    assert!(refused.stderr.contains(&id), "{}", refused.stderr);
+    for part in [&id, "may differ", "before anything is written again"] {
+        assert!(
+            refused.stderr.contains(part),
+            "no {part} in {}",
+            refused.stderr
+        );
+    }
+    let recovered = place.run("recover").expect(3).stdout;
+    for part in ["`gtc forget ID`", "running it again changes nothing"] {
+        assert!(recovered.contains(part), "no {part} in {recovered}");
+    }
     // There is nothing left to resolve, and what is left to do is said.
     for decision in ["--commit", "--abort"] {
         let told = place.run(&format!("resolve {id} {decision}")).expect(3);
