@@ -1,6 +1,8 @@
 //! `gtc list`, `gtc describe`, `gtc outcome`: they change nothing.
 
 use gtc::Config;
+use gtc::views::TransactionInfo;
+use serde::Serialize;
 use serde_json::json;
 
 use super::source::{self, Foreign, From, Listed, Which};
@@ -14,7 +16,8 @@ pub(crate) async fn list(config: &Config, args: &ListArgs) -> Result<Exit, Failu
     let listed = source::list(config, args.offline).await?;
     if args.report.json {
         output::json(&json!({
-            "owner": listed.has_owner(),
+            "owner": listed.from.has_owner(),
+            "owner_answers": listed.from.is_told_by_owner(),
             "started": listed.from != From::Nothing,
             "transactions": listed.transactions,
             "foreign": listed.foreign,
@@ -28,14 +31,17 @@ pub(crate) async fn list(config: &Config, args: &ListArgs) -> Result<Exit, Failu
 }
 
 fn show(config: &Config, listed: &Listed) {
-    if listed.from == From::Nothing {
-        output::line(&source::not_started(config));
-    } else if listed.transactions.is_empty() && listed.foreign.is_empty() {
-        output::line("nothing is open");
+    match listed.from {
+        From::SilentOwner => output::line(SILENT_OWNER),
+        From::Nothing => output::line(&source::not_started(config)),
+        _ if listed.transactions.is_empty() && listed.foreign.is_empty() => {
+            output::line("nothing is open");
+        }
+        _ => {}
     }
     if !listed.transactions.is_empty() {
         output::line(&view::table(&listed.transactions));
-        if !listed.has_owner() {
+        if !listed.from.has_owner() {
             output::line("\nno coordinator owns this log: start it, or run `gtc recover`");
         }
     }
@@ -57,14 +63,19 @@ fn show(config: &Config, listed: &Listed) {
     }
 }
 
+const SILENT_OWNER: &str = "the log is owned by a process that does not answer, see the warning: what \
+    follows is read from the log's file, lacks what is not decided, and may be under way";
+
 const FOREIGN_REMEDY: &str = "\nthe log that they belong to is not this one: decide each by the \
     data of the other clusters, and end it with `gtc resolve PARTICIPANT:ID --commit|--abort`";
 
-/// What is being completed needs a hand only where nobody completes it.
+/// What is being completed needs a hand only where nobody completes it. A silent owner may, so that
+/// only what ended otherwise than decided is sure; that it is silent is an error.
 fn judge(listed: &Listed) -> Exit {
     let needs_hand = |state: &str| match state {
-        "in-doubt" | "mixed" => true,
-        _ => !listed.has_owner(),
+        "mixed" => true,
+        "in-doubt" => listed.from != From::SilentOwner,
+        _ => !listed.from.has_owner(),
     };
     let any = listed
         .transactions
@@ -72,7 +83,7 @@ fn judge(listed: &Listed) -> Exit {
         .any(|transaction| needs_hand(&transaction.state));
     if any || !listed.foreign.is_empty() {
         Exit::NeedsHand
-    } else if !listed.silent.is_empty() {
+    } else if !listed.silent.is_empty() || listed.from == From::SilentOwner {
         Exit::Error
     } else {
         Exit::Done
@@ -90,7 +101,15 @@ fn foreign_table(foreign: &[Foreign]) -> String {
 
 /// Runs `gtc describe`.
 pub(crate) async fn describe(config: &Config, args: &DescribeArgs) -> Result<Exit, Failure> {
-    let Some(transaction) = source::describe(config, args.id).await? else {
+    let (transaction, from) = source::describe(config, args.id).await?;
+    let Some(transaction) = transaction else {
+        if from == From::SilentOwner {
+            return Err(Failure::error(format!(
+                "the log's file does not know transaction {}, and its owner, which may, does not \
+                 answer: ask again once it does",
+                args.id
+            )));
+        }
         let text = match source::read_ledger(config)? {
             Some(_) => format!("the log does not know transaction {}; {UNKNOWN}", args.id),
             None => source::not_started(config),
@@ -98,10 +117,23 @@ pub(crate) async fn describe(config: &Config, args: &DescribeArgs) -> Result<Exi
         return Err(Failure::with(Exit::Unknown, text));
     };
     match args.report.json {
-        true => output::json(&transaction),
+        true => output::json(&Described {
+            transaction: &transaction,
+            owner: from.has_owner(),
+            owner_answers: from.is_told_by_owner(),
+        }),
         false => output::line(&view::page(&transaction)),
     }
     Ok(Exit::Done)
+}
+
+/// A transaction, and who told of it.
+#[derive(Serialize)]
+struct Described<'a> {
+    #[serde(flatten)]
+    transaction: &'a TransactionInfo,
+    owner: bool,
+    owner_answers: bool,
 }
 
 const UNKNOWN: &str =
@@ -116,19 +148,27 @@ pub(crate) async fn outcome(config: &Config, args: &OutcomeArgs) -> Result<Exit,
         // The parser requires one of them.
         _ => return Err(Failure::usage("name a transaction or a key")),
     };
-    let (id, outcome) = source::outcome(config, &which).await?;
+    let told = source::outcome(config, &which).await?;
     match args.report.json {
-        true => output::json(&json!({ "id": id, "outcome": outcome })),
-        false => output::line(&outcome),
+        true => output::json(&json!({
+            "id": told.id,
+            "outcome": told.outcome,
+            "owner": told.from.has_owner(),
+            "owner_answers": told.from.is_told_by_owner(),
+        })),
+        false => output::line(&told.outcome),
     }
-    Ok(exit_of(&outcome))
+    Ok(exit_of(&told.outcome, told.from))
 }
 
-fn exit_of(outcome: &str) -> Exit {
+/// Of what a silent owner works on, the file tells only what has ended.
+fn exit_of(outcome: &str, from: From) -> Exit {
     match outcome {
         "committed" => Exit::Done,
         "aborted" => Exit::Aborted,
-        "in-doubt" | "mixed" | "undecided" => Exit::NeedsHand,
+        "mixed" => Exit::NeedsHand,
+        _ if from == From::SilentOwner => Exit::Error,
+        "in-doubt" | "undecided" => Exit::NeedsHand,
         _ => Exit::Unknown,
     }
 }
@@ -137,7 +177,7 @@ fn exit_of(outcome: &str) -> Exit {
 mod tests {
     use super::*;
 
-    fn listed(state: &str, has_owner: bool) -> Listed {
+    fn listed(state: &str, from: From) -> Listed {
         let transaction = json!({
             "id": "1-1", "key": null, "key_hex": null, "state": state, "decision": "commit",
             "since_unix_ms": 0, "branches": [],
@@ -147,32 +187,35 @@ mod tests {
             transactions,
             foreign: Vec::new(),
             silent: Vec::new(),
-            from: if has_owner { From::Owner } else { From::Log },
+            from,
             asked: true,
         }
     }
 
     #[test]
     fn a_list_needs_a_hand_where_nobody_else_will_end_it() {
-        for (state, has_owner, exit) in [
-            ("completing", true, Exit::Done),
-            ("completing", false, Exit::NeedsHand),
-            ("active", true, Exit::Done),
-            ("in-doubt", true, Exit::NeedsHand),
-            ("mixed", true, Exit::NeedsHand),
-            ("mixed", false, Exit::NeedsHand),
+        for (state, from, exit) in [
+            ("completing", From::Owner, Exit::Done),
+            ("completing", From::SilentOwner, Exit::Error),
+            ("completing", From::Log, Exit::NeedsHand),
+            ("active", From::Owner, Exit::Done),
+            ("in-doubt", From::Owner, Exit::NeedsHand),
+            ("in-doubt", From::SilentOwner, Exit::Error),
+            ("in-doubt", From::Log, Exit::NeedsHand),
+            ("mixed", From::Owner, Exit::NeedsHand),
+            ("mixed", From::SilentOwner, Exit::NeedsHand),
+            ("mixed", From::Log, Exit::NeedsHand),
         ] {
-            assert_eq!(
-                judge(&listed(state, has_owner)),
-                exit,
-                "{state} {has_owner}"
-            );
+            assert_eq!(judge(&listed(state, from)), exit, "{state} {from:?}");
         }
+        let mut nothing = listed("active", From::SilentOwner);
+        nothing.transactions.clear();
+        assert_eq!(judge(&nothing), Exit::Error);
     }
 
     #[test]
     fn what_another_log_left_needs_a_hand() {
-        let mut listed = listed("active", true);
+        let mut listed = listed("active", From::Owner);
         listed.foreign.push(Foreign {
             participant: "eu".to_owned(),
             transactional_id: "gtc.c.7.1.eu.1".to_owned(),
@@ -201,21 +244,24 @@ mod tests {
         assert_eq!(listed.silent[0].participant, "eu");
         assert_eq!(judge(&listed), Exit::Error);
         // What needs a hand is told before.
-        listed.transactions = self::listed("mixed", false).transactions;
+        listed.transactions = self::listed("mixed", From::Log).transactions;
         assert_eq!(judge(&listed), Exit::NeedsHand);
     }
 
     #[test]
     fn every_outcome_has_its_exit_code() {
-        for (outcome, code) in [
-            ("committed", 0),
-            ("aborted", 4),
-            ("in-doubt", 3),
-            ("undecided", 3),
-            ("mixed", 3),
-            ("unknown", 5),
+        for (outcome, code, silent_code) in [
+            ("committed", 0, 0),
+            ("aborted", 4, 4),
+            ("in-doubt", 3, 1),
+            ("undecided", 3, 1),
+            ("mixed", 3, 3),
+            ("unknown", 5, 1),
         ] {
-            assert_eq!(exit_of(outcome) as i32, code, "{outcome}");
+            assert_eq!(exit_of(outcome, From::Owner) as i32, code, "{outcome}");
+            assert_eq!(exit_of(outcome, From::Log) as i32, code, "{outcome}");
+            let silent = exit_of(outcome, From::SilentOwner);
+            assert_eq!(silent as i32, silent_code, "{outcome}");
         }
     }
 }

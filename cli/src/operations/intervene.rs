@@ -83,7 +83,7 @@ async fn forget_through(
     (request, id): (AdminRequest, TransactionId),
 ) -> Result<(), Failure> {
     owner.await_recovery().await;
-    if source::describe(config, id).await?.is_none() {
+    if source::describe(config, id).await?.0.is_none() {
         return Err(unknown(id));
     }
     ask_owner(config, &request).await.map(drop)
@@ -157,7 +157,7 @@ async fn act(
     id: TransactionId,
 ) -> Result<Option<TransactionInfo>, Failure> {
     owner.await_recovery().await;
-    let before = source::describe(config, id).await?;
+    let (before, _) = source::describe(config, id).await?;
     // Nothing is known of it, or nothing is left to do.
     if before.as_ref().is_none_or(is_settled) {
         return Ok(before);
@@ -166,7 +166,7 @@ async fn act(
     let deadline = Instant::now() + PATIENCE;
     let mut last = None;
     loop {
-        let now = source::describe(config, id).await?;
+        let (now, _) = source::describe(config, id).await?;
         let is_settled = now.as_ref().is_none_or(is_settled);
         // Seen twice: what ended otherwise than decided shows once its record is durable.
         if (is_settled && now == last) || Instant::now() >= deadline {

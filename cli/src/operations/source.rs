@@ -1,10 +1,11 @@
 //! Where reports come from: the living owner of the log, or else the log itself, without its lock.
+//! An owner that lives and does not answer is told from none: nobody has to take its work over.
 
 use std::error::Error as _;
 use std::time::Duration;
 
 use gtc::admin::{self, AdminAnswer, AdminRequest};
-use gtc::log::{LogError, LogErrorKind};
+use gtc::log::{LogError, LogErrorKind, holder};
 use gtc::survey::{OpenBranch, Silent, survey};
 use gtc::views::{TransactionInfo, outcome_name};
 use gtc::{Config, ErrorKind, Ledger, TransactionId, read_log_of};
@@ -21,7 +22,9 @@ const SURVEY_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) enum From {
     /// The living owner of the log.
     Owner,
-    /// The log itself.
+    /// The log itself, as its owner lives and does not answer.
+    SilentOwner,
+    /// The log itself, which nobody owns.
     Log,
     /// There is no log yet.
     Nothing,
@@ -55,20 +58,47 @@ pub(crate) struct Foreign {
     pub(crate) partitions: Vec<String>,
 }
 
-impl Listed {
-    /// Whether a living owner works on it.
-    pub(crate) fn has_owner(&self) -> bool {
-        self.from == From::Owner
+impl From {
+    /// Whether a process owns the log.
+    pub(crate) fn has_owner(self) -> bool {
+        matches!(self, Self::Owner | Self::SilentOwner)
+    }
+
+    /// Whether what is told is what the owner knows.
+    pub(crate) fn is_told_by_owner(self) -> bool {
+        self == Self::Owner
+    }
+}
+
+/// What an owner that was asked made of it.
+enum Asked {
+    Answered(AdminAnswer),
+    /// It holds the log and does not answer.
+    Silent,
+    /// There is no owner.
+    Nobody,
+}
+
+impl Asked {
+    /// Where it is told from instead of the owner.
+    fn otherwise(&self) -> From {
+        match self {
+            Self::Answered(_) => From::Owner,
+            Self::Silent => From::SilentOwner,
+            Self::Nobody => From::Log,
+        }
     }
 }
 
 /// The transactions that are not ended, or ended otherwise than decided. Where no owner lives, the
 /// clusters are asked for what other logs left open, unless `offline`.
 pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failure> {
-    if let Some(AdminAnswer::List {
+    let asked = ask_owner(config, &AdminRequest::List).await?;
+    let from = asked.otherwise();
+    if let Asked::Answered(AdminAnswer::List {
         transactions,
         foreign,
-    }) = ask_owner(config, &AdminRequest::List).await?
+    }) = asked
     {
         let foreign = foreign.into_iter().map(|branch| Foreign {
             participant: branch.participant,
@@ -80,7 +110,7 @@ pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failu
             transactions,
             foreign: foreign.collect(),
             silent: Vec::new(),
-            from: From::Owner,
+            from,
             asked: true,
         });
     }
@@ -94,10 +124,9 @@ pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failu
         transactions: open.iter().map(TransactionInfo::from).collect(),
         foreign: found.foreign().map(Foreign::from).collect(),
         silent: found.unknown,
-        from: if ledger.is_some() {
-            From::Log
-        } else {
-            From::Nothing
+        from: match (&ledger, from) {
+            (None, From::Log) => From::Nothing,
+            _ => from,
         },
         asked: !offline,
     })
@@ -136,20 +165,22 @@ pub(crate) fn not_started(config: &Config) -> String {
     )
 }
 
-/// One transaction, if it is known.
+/// One transaction, if it is known, and where that is told from.
 pub(crate) async fn describe(
     config: &Config,
     id: TransactionId,
-) -> Result<Option<TransactionInfo>, Failure> {
+) -> Result<(Option<TransactionInfo>, From), Failure> {
     let request = AdminRequest::Describe {
         transaction: id.to_string(),
     };
-    if let Some(AdminAnswer::Transaction { transaction }) = ask_owner(config, &request).await? {
-        return Ok(transaction);
+    let asked = ask_owner(config, &request).await?;
+    let from = asked.otherwise();
+    if let Asked::Answered(AdminAnswer::Transaction { transaction }) = asked {
+        return Ok((transaction, from));
     }
     let ledger = read_ledger(config)?;
     let described = ledger.and_then(|ledger| ledger.describe(id));
-    Ok(described.as_ref().map(TransactionInfo::from))
+    Ok((described.as_ref().map(TransactionInfo::from), from))
 }
 
 /// Which transaction is meant.
@@ -161,23 +192,33 @@ pub(crate) enum Which {
     Key(Vec<u8>),
 }
 
-/// The id, where it is known, and the name of the outcome.
-pub(crate) async fn outcome(
-    config: &Config,
-    which: &Which,
-) -> Result<(Option<String>, String), Failure> {
+/// How a transaction ended.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Its id, where it is known.
+    pub(crate) id: Option<String>,
+    /// The name of the outcome.
+    pub(crate) outcome: String,
+    /// Where it is told from.
+    pub(crate) from: From,
+}
+
+/// How a transaction ended, as far as it is known.
+pub(crate) async fn outcome(config: &Config, which: &Which) -> Result<Told, Failure> {
     let request = match which {
         Which::Id(id) => AdminRequest::Outcome {
             transaction: id.to_string(),
         },
         Which::Key(key) => AdminRequest::OutcomeByKey { key_hex: hex(key) },
     };
-    if let Some(AdminAnswer::Outcome {
-        transaction,
+    let asked = ask_owner(config, &request).await?;
+    let from = asked.otherwise();
+    if let Asked::Answered(AdminAnswer::Outcome {
+        transaction: id,
         outcome,
-    }) = ask_owner(config, &request).await?
+    }) = asked
     {
-        return Ok((transaction, outcome));
+        return Ok(Told { id, outcome, from });
     }
     let ledger = read_ledger(config)?.unwrap_or_default();
     let id = match which {
@@ -185,22 +226,42 @@ pub(crate) async fn outcome(
         Which::Key(key) => ledger.find_key(key),
     };
     let outcome = id.map_or("unknown", |id| outcome_name(ledger.outcome(id)));
-    Ok((id.map(|id| id.to_string()), outcome.to_owned()))
+    Ok(Told {
+        id: id.map(|id| id.to_string()),
+        outcome: outcome.to_owned(),
+        from,
+    })
 }
 
 /// Asks the owner. One that does not answer (it may be stopped) is no reason to tell nothing.
-async fn ask_owner(
-    config: &Config,
-    request: &AdminRequest,
-) -> Result<Option<AdminAnswer>, Failure> {
-    match admin::ask_owner(config, request).await {
-        Ok(answer) => Ok(answer),
-        Err(error) if error.kind() == ErrorKind::Log => Err(Failure::from_error(error)),
-        Err(error) => {
-            tracing::warn!(%error, "reading the log instead; it may be a moment old");
-            Ok(None)
+async fn ask_owner(config: &Config, request: &AdminRequest) -> Result<Asked, Failure> {
+    let problem = match admin::ask_owner(config, request).await {
+        Ok(Some(answer)) => return Ok(Asked::Answered(answer)),
+        Err(error) if error.kind() == ErrorKind::Log => return Err(Failure::from_error(error)),
+        Ok(None) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    // The socket proves nothing: the owner is who holds the lock.
+    let Some(holder) = holder(config.log()).map_err(Failure::from_error)? else {
+        if let Some(problem) = problem {
+            tracing::warn!("{problem}; nobody owns the log any more: it is read");
         }
-    }
+        return Ok(Asked::Nobody);
+    };
+    let problem = problem.unwrap_or_else(|| no_socket(config));
+    tracing::warn!(
+        "the log is owned by {holder}, which does not answer: {problem}; what is told is read from \
+         the log's file, and may be under way"
+    );
+    Ok(Asked::Silent)
+}
+
+fn no_socket(config: &Config) -> String {
+    format!(
+        "nobody listens on admin.sock in {}: where the owner is not just starting, the socket was \
+         removed, and a restart of the owner makes it again",
+        config.log().display()
+    )
 }
 
 fn hex(bytes: &[u8]) -> String {

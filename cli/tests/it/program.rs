@@ -123,6 +123,11 @@ impl Place {
         fs::rename(self.dir.join("log"), self.dir.join("lost")).unwrap();
     }
 
+    /// Takes the socket away on which the owner hears operators.
+    pub fn remove_socket(&self) {
+        fs::remove_file(self.dir.join("log").join("admin.sock")).unwrap();
+    }
+
     /// The consumer group that a mirror uses by default.
     pub fn group(&self) -> String {
         format!("gtc-{}", self.id)
@@ -179,6 +184,11 @@ impl Running {
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Asks it to end.

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 pub use error::{LogError, LogErrorKind};
 pub(crate) use file::check_owner;
-pub use file::{FileLog, FileLogOptions, read_only};
+pub use file::{FileLog, FileLogOptions, LogHolder, holder, read_only};
 pub use memory::MemoryLog;
 
 #[cfg(feature = "fuzzing")]

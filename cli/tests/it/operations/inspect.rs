@@ -1,6 +1,7 @@
 //! `gtc list`, `describe` and `outcome` beside a living owner and without one.
 
 use gtc_clusters::shared;
+use rustix::process::Signal;
 
 use crate::kafka::{await_rows, create_topic, numbered, produce};
 use crate::program::Place;
@@ -162,4 +163,50 @@ fn the_log_of_another_coordinator_is_refused_by_every_command_beside_its_owner_a
     running.terminate().expect(0);
     commands.iter().for_each(|command| refused(command));
     refused("recover");
+}
+
+/// Who is told that nobody owns the log starts another owner, or resolves what is under way.
+#[test]
+fn an_owner_that_does_not_answer_is_told_from_none() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("silent", &[("a", a), ("b", b)]);
+    create_topic(a, "silent", 1, &[]);
+    produce(a, "silent", &numbered(0..10, 1));
+    let mut running = place.start_with(
+        "replicate --from a --to b --topic silent --log-format json",
+        "gtc=debug,info",
+    );
+    await_rows(b, "silent", 10);
+    running.await_stderr(r#""phase":"completed""#);
+    let id = committed_id(&running.stderr());
+    let owner = format!("owned by process {}", running.id());
+    let is_told = |why: &str| {
+        let told = place.run("list --json").expect(1);
+        for part in [owner.as_str(), why] {
+            assert!(told.stderr.contains(part), "no {part} in {}", told.stderr);
+        }
+        let listed = told.json().remove(0);
+        assert_eq!(
+            (&listed["owner"], &listed["owner_answers"]),
+            (&true.into(), &false.into())
+        );
+    };
+    running.signal(Signal::STOP);
+    is_told("no answer in 10 s");
+    running.signal(Signal::CONT);
+    place.run("list").expect(0);
+    place.remove_socket();
+    is_told("a restart of the owner makes it again");
+    let told = place.run("list").expect(1).stdout;
+    assert!(told.contains("a process that does not answer"), "{told}");
+    assert!(!told.contains("nothing is open"), "{told}");
+    // What the file proves is told as ever; what it does not know may be under way.
+    place.run(&format!("outcome {id}")).expect(0);
+    place.run("outcome 1-999").expect(1);
+    place.run("describe 1-999").expect(1);
+    running.terminate().expect(0);
+    let listed = place.run("list --json").expect(0).json();
+    assert_eq!(listed[0]["owner"], false);
 }

@@ -29,6 +29,7 @@ mod engine;
 mod format;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod held;
 mod reader;
 mod storage;
 #[cfg(test)]
@@ -44,6 +45,7 @@ use self::broken::{Broken, lack};
 use self::directory::DirectoryLock;
 use self::engine::{ENTRY_BYTES_MAX, Engine, Setup};
 use self::format::{COORDINATOR_BYTES_MAX, Place};
+pub use self::held::{LogHolder, holder};
 use self::reader::read_log;
 use self::storage::{Directory, Storage};
 use self::writer::{Shared, Writer};
