@@ -43,6 +43,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
 }
 
 async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+    signals::survive_file_limits()?;
     let config = config::read(&cli.config)?;
     match cli.command {
         Command::Replicate(args) => replicate::run(config, *args).await,

@@ -1,7 +1,8 @@
-//! SIGTERM and SIGINT ask a long-running command to end; a second one does not wait for it.
+//! SIGTERM and SIGINT ask a long-running command to end; a second one does not wait for it. SIGXFSZ ends nothing.
 
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -36,6 +37,13 @@ impl Shutdown {
         // The sender only goes away with the runtime, and nobody waits then.
         let _ = self.asked.wait_for(|asked| *asked).await;
     }
+}
+
+/// A file that may not grow any more (`ulimit -f`) is told by the write that fails, as a full disk is: by default the
+/// signal that comes with it ends the process.
+pub(crate) fn survive_file_limits() -> Result<(), Failure> {
+    // Once listened to, it keeps its handler for as long as the process lives.
+    open(SignalKind::from_raw(Number::XFSZ.as_raw())).map(drop)
 }
 
 fn open(kind: SignalKind) -> Result<Signal, Failure> {

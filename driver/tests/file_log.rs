@@ -352,11 +352,23 @@ fn await_refusal(log: &FileLog) -> LogError {
     }
 }
 
+/// Moves all files of a directory to another one.
+fn move_files(log: &Path) -> std::io::Result<PathBuf> {
+    let away = log.with_file_name("away");
+    fs::create_dir(&away)?;
+    for entry in fs::read_dir(log)? {
+        let entry = entry?;
+        fs::rename(entry.path(), away.join(entry.file_name()))?;
+    }
+    Ok(away)
+}
+
 /// Otherwise another owner could start in its place, and decisions would go where no start looks.
 #[test]
 fn a_log_that_is_taken_away_from_its_owner_accepts_nothing_any_more() {
     type Take = fn(&Path) -> std::io::Result<()>;
-    let ways: [(&str, Take, &str); 4] = [
+    const OTHER_FILE: &str = "this file was removed, moved or replaced";
+    let ways: [(&str, Take, &str); 6] = [
         ("removed", |log| fs::remove_dir_all(log), "removed or moved"),
         (
             "moved",
@@ -377,7 +389,20 @@ fn a_log_that_is_taken_away_from_its_owner_accepts_nothing_any_more() {
                 let mut entries = fs::read_dir(log)?;
                 entries.try_for_each(|entry| fs::remove_file(entry?.path()))
             },
-            "this file was removed",
+            OTHER_FILE,
+        ),
+        ("files moved", |log| move_files(log).map(drop), OTHER_FILE),
+        (
+            "files replaced",
+            |log| {
+                let away = move_files(log)?;
+                // Of the same names and contents: a start would take them for the log.
+                fs::read_dir(&away)?.try_for_each(|entry| {
+                    let entry = entry?;
+                    fs::copy(entry.path(), log.join(entry.file_name())).map(drop)
+                })
+            },
+            OTHER_FILE,
         ),
     ];
     for (name, take, told) in ways {

@@ -1,5 +1,7 @@
 //! A log that was moved to another directory is refused until an operator adopts it (R13).
 
+use std::process::Command;
+
 use gtc_clusters::shared;
 
 use crate::kafka::{await_rows, create_topic, numbered, produce};
@@ -59,4 +61,24 @@ fn a_mirror_whose_log_is_removed_under_it_stops_and_says_why() {
     assert!(matches!(ended.code, Some(1 | 3)), "{ended:?}");
     let last = ended.stderr.lines().last().unwrap_or_default();
     assert!(last.contains("removed or moved"), "{last}");
+}
+
+/// A limit for files (`ulimit -f`) ends a process without a word, unless it asks to be told.
+#[test]
+fn a_file_that_may_not_grow_is_an_error_and_no_sudden_end() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    create_topic(a, "file-limit", 1, &[]);
+    let place = Place::new("file-limit", &[("a", a), ("b", b)]);
+    let program = place.command("replicate --from a --to b --topic file-limit --until-end");
+    let limited = Command::new("sh")
+        .args(["-c", "ulimit -f 2000 && exec \"$0\" \"$@\""])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&limited.stderr);
+    assert_eq!(limited.status.code(), Some(1), "{told}");
+    assert!(told.contains("File too large"), "{told}");
 }

@@ -274,7 +274,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses to go on where the segment that is written to was removed by somebody else.
+    /// Refuses to go on where the segment that is written to is not the one that its name leads to.
     pub(crate) fn check_named(&self) -> Result<(), LogError> {
         let Some(Current { segment, .. }) = &self.current else {
             return Ok(());
@@ -282,7 +282,9 @@ impl Engine {
         let path = self.path(segment.number);
         match segment.file.is_named() {
             Ok(true) => Ok(()),
-            Ok(false) => Err(LogError::taken_away("this file was removed").at(path)),
+            Ok(false) => {
+                Err(LogError::taken_away("this file was removed, moved or replaced").at(path))
+            }
             Err(error) => Err(LogError::io("looking for the file", path, &error)),
         }
     }

@@ -1,7 +1,7 @@
 //! All file access of the log's engine: one directory of flat files, behind a small trait, so
 //! that tests can run the same engine on a disk that fails and forgets.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -44,8 +44,15 @@ pub(crate) trait StorageFile: Send {
     fn write_at(&self, content: &[u8], offset: u64) -> io::Result<()>;
     /// Makes content and length durable.
     fn sync(&self) -> io::Result<()>;
-    /// Whether it still has a name: a file that was removed is gone with its last handle.
+    /// Whether its name still leads to it: what is written to one that was removed, moved or replaced is found by no
+    /// start.
     fn is_named(&self) -> io::Result<bool>;
+}
+
+/// A real file, and where it was opened.
+struct Opened {
+    file: File,
+    path: PathBuf,
 }
 
 /// The real directory.
@@ -57,9 +64,16 @@ pub(crate) struct Directory {
 impl Directory {
     pub(crate) fn open(path: &Path) -> io::Result<Directory> {
         Ok(Directory {
-            path: path.to_path_buf(),
+            // The process may change its working directory.
+            path: std::path::absolute(path)?,
             handle: File::open(path)?,
         })
+    }
+
+    fn open_with(&self, options: &OpenOptions, name: &str) -> io::Result<Box<dyn StorageFile>> {
+        let path = self.path.join(name);
+        let file = options.open(&path)?;
+        Ok(Box::new(Opened { file, path }))
     }
 
     pub(crate) fn handle(&self) -> &File {
@@ -88,13 +102,11 @@ impl Storage for Directory {
     fn create(&self, name: &str) -> io::Result<Box<dyn StorageFile>> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
-        Ok(Box::new(options.open(self.path.join(name))?))
+        self.open_with(&options, name)
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn StorageFile>> {
-        Ok(Box::new(
-            OpenOptions::new().write(true).open(self.path.join(name))?,
-        ))
+        self.open_with(OpenOptions::new().write(true), name)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -106,10 +118,10 @@ impl Storage for Directory {
     }
 }
 
-impl StorageFile for File {
+impl StorageFile for Opened {
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         loop {
-            match fallocate(self, FallocateFlags::empty(), 0, bytes) {
+            match fallocate(&self.file, FallocateFlags::empty(), 0, bytes) {
                 Err(rustix::io::Errno::INTR) => {}
                 outcome => return outcome.map_err(io::Error::from),
             }
@@ -117,14 +129,21 @@ impl StorageFile for File {
     }
 
     fn write_at(&self, content: &[u8], offset: u64) -> io::Result<()> {
-        self.write_all_at(content, offset)
+        self.file.write_all_at(content, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+        self.file.sync_data()
     }
 
     fn is_named(&self) -> io::Result<bool> {
-        Ok(self.metadata()?.nlink() > 0)
+        let identity = |found: Metadata| (found.dev(), found.ino());
+        let held = self.file.metadata().map(identity)?;
+        match std::fs::symlink_metadata(&self.path).map(identity) {
+            Ok(found) => Ok(found == held),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            // A process that gave up its rights may not look any more, which proves nothing.
+            Err(_) => Ok(true),
+        }
     }
 }
