@@ -13,12 +13,13 @@ const AFTER_HELP: &str = "\
 Exit codes:
   0  done; nothing found that needs a hand
   1  an error; `check`: a precondition of the guarantee is not met; `list`: a cluster did not tell
-     what is open there
+     what is open there; `list`, `outcome`, `describe`: the log's owner lives and does not answer
   2  the command line or the configuration is wrong
   3  a transaction is in doubt, or ended otherwise than decided
   4  `outcome`: aborted
   5  `outcome`, `describe`, `resolve`, `forget`: the log does not know the transaction: it never
-     began, aborted, committed in one phase (one branch, and no key), or is older than the retention
+     began, aborted, committed in one phase (one branch, and no key), was forgotten, or is older
+     than the retention
   6  `replicate`: records were lost at the source, or a topic at a destination lacks what was
      mirrored into it, and --on-loss is `fail`
   7  `resolve`: it had ended otherwise than asked for, and nothing was changed

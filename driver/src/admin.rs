@@ -2,8 +2,8 @@
 //!
 //! One JSON object a line each way. The socket is `admin.sock` in the log's directory, for the
 //! owner of that directory alone. A request has to arrive within 5 seconds, and at most 64
-//! connections are there at once. Where nobody answers there is no owner: the log itself tells,
-//! and opening a coordinator on it takes it over.
+//! connections are there at once. Where nobody answers, the log itself tells, and its lock whether
+//! an owner lives all the same.
 
 mod server;
 
