@@ -35,7 +35,8 @@ pub enum Mechanism {
     MutualTls,
 }
 
-/// A running cluster of one node, or one node of several; dropping it kills the broker and removes the data, but keeps the log.
+/// A running cluster of one node, or one node of several; dropping it kills the broker and removes
+/// the data, but keeps the log.
 ///
 /// All methods take `&self`, so that a test may act on a cluster from any thread.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Real, stock Kafka clusters on this machine, for tests, demo and benchmarks.
 //!
 //! Each [`Cluster`] is one KRaft node in a directory of its own under `target/clusters/`, on ports
-//! of its own; [`Cluster::start_nodes`] makes several that are one cluster together. It needs a JDK 17, and Maven once, for the jars. No broker outlives the process that
-//! started it, however that process ends.
+//! of its own; [`Cluster::start_nodes`] makes several that are one cluster together. It needs a JDK
+//! 17, and Maven once, for the jars. No broker outlives the process that started it, however that
+//! process ends.
 //!
 //! ```no_run
 //! use gtc_clusters::{Cluster, ClusterOptions};

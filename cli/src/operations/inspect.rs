@@ -136,8 +136,7 @@ struct Described<'a> {
     owner_answers: bool,
 }
 
-const UNKNOWN: &str =
-    "it never began, aborted, committed in one phase, or is older than the retention";
+const UNKNOWN: &str = "it never began, aborted, committed in one phase, was forgotten, or is older than the retention";
 
 /// Runs `gtc outcome`.
 pub(crate) async fn outcome(config: &Config, args: &OutcomeArgs) -> Result<Exit, Failure> {
