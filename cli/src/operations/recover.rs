@@ -205,8 +205,8 @@ fn show(report: &Report, json: bool) {
 }
 
 const MIXED_REMEDY: &str = "everything is ended, some of it otherwise than decided (mixed): running it \
-    again changes nothing; see `gtc describe ID`, look into the topics and repair the data, then \
-    `gtc forget ID`";
+    again changes nothing; see `gtc describe ID`, look into the topics before anything is written \
+    again, repair the data, then `gtc forget ID`";
 
 /// Whether all that is left is what only `gtc forget` ends.
 fn only_mixed(report: &Report) -> bool {

@@ -12,7 +12,8 @@ use super::format::{MACHINE_BYTES_MAX, Place};
 use super::reader::segment_number;
 use crate::log::{LogError, LogErrorKind};
 
-const OWNER_FILE: &str = "owner";
+/// Where an owner names itself: its process, its host and since when, a line each.
+pub(super) const OWNER_FILE: &str = "owner";
 
 /// What no file of the log allows to anybody but its owner.
 const NOT_PRIVATE: u32 = 0o077;

@@ -7,10 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::directory::OWNER_FILE;
 use crate::log::LogError;
-
-/// Where an owner names itself: its process, its host and since when, a line each.
-const OWNER_FILE: &str = "owner";
 
 /// The process that holds a log, as it named itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
