@@ -9,6 +9,7 @@ mod fuzz;
 mod help;
 mod lanes;
 mod languages;
+mod limited;
 mod package;
 mod prerequisites;
 mod records;

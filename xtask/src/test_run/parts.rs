@@ -4,17 +4,20 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Sum;
 use super::programs::{self, Program};
 use crate::command::{Failure, Step, cargo, program, root, this};
 use crate::lanes::side_by_side;
 use crate::languages;
+use crate::limited::{self, End};
 
 const TEST: [&str; 3] = ["test", "--workspace", "--all-features"];
 /// More at once would wait for processors, and tests with brokers have time-outs.
 const AT_ONCE: usize = 2;
+/// Several times what any part takes beside another one on a busy machine.
+const LIMIT: Duration = Duration::from_secs(25 * 60);
 /// They begin first, so that none of them is left to run alone in the end.
 const LONG: [&str; 7] = [
     "gtc crash_matrix",
@@ -135,7 +138,7 @@ impl Part {
     fn run(&self, outputs: &Path) -> Result<(Tested, Vec<u8>), Failure> {
         let name = self.name();
         let output = outputs.join(self.output());
-        let ran = run_into(&output, self.command()?);
+        let ran = run_into(&output, self.command()?, LIMIT);
         let (succeeded, text) = ran.map_err(|cause| Failure::new(format!("{name}: {cause}")))?;
         // A part that ended before it could count has failed too.
         let failed = (!succeeded).then_some(name).into_iter().collect();
@@ -158,11 +161,22 @@ impl Part {
 }
 
 /// In a file, as a broker that is left behind would keep a pipe open.
-fn run_into(output: &Path, mut command: Command) -> io::Result<(bool, Vec<u8>)> {
+fn run_into(output: &Path, mut command: Command, limit: Duration) -> io::Result<(bool, Vec<u8>)> {
     let file = File::create(output)?;
     command.stdout(file.try_clone()?).stderr(file);
-    let status = command.status()?;
-    Ok((status.success(), fs::read(output)?))
+    let end = limited::run(&mut command, limit)?;
+    let mut text = fs::read(output)?;
+    match end {
+        End::Ended(status) => Ok((status.success(), text)),
+        End::Late(processes) => {
+            let seconds = limit.as_secs();
+            writeln!(text, "\nxtask: not done after {seconds} s, and killed:")?;
+            for process in processes {
+                writeln!(text, "xtask: {process}")?;
+            }
+            Ok((false, text))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +200,22 @@ mod tests {
         assert!(failed("/bin/true").is_empty());
         assert!(program("/no/such").run(&directory).is_err());
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_part_that_hangs_is_told_with_what_it_printed() {
+        let output = std::env::temp_dir().join(format!("gtc-xtask-late-{}", std::process::id()));
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo first; exec sleep 1000"]);
+        let (succeeded, text) = run_into(&output, command, Duration::from_secs(1)).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(!succeeded);
+        assert!(
+            text.starts_with("first\n\nxtask: not done after 1 s, and killed:\nxtask: process "),
+            "{text}"
+        );
+        assert!(text.ends_with(": sleep 1000\n"), "{text}");
+        fs::remove_file(output).unwrap();
     }
 
     #[test]
