@@ -150,12 +150,28 @@ impl Place {
 
     /// As [`Place::start`], and says what is logged.
     pub fn start_with(&self, arguments: &str, log: &str) -> Running {
+        let mut command = self.command(arguments);
+        command.env("GTC_LOG", log);
+        self.spawn(command)
+    }
+
+    /// As [`Place::start`], in a shell that does this first, such as setting a limit.
+    pub fn start_after(&self, shell: &str, arguments: &str) -> Running {
+        let program = self.command(arguments);
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")])
+            .arg(program.get_program())
+            .args(program.get_args())
+            .stdin(Stdio::null());
+        self.spawn(command)
+    }
+
+    fn spawn(&self, mut command: Command) -> Running {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let stdout = self.dir.join(format!("{number}.stdout"));
         let stderr = self.dir.join(format!("{number}.stderr"));
-        let mut command = self.command(arguments);
-        command.env("GTC_LOG", log);
         command
             .stdout(File::create(&stdout).unwrap())
             .stderr(File::create(&stderr).unwrap());

@@ -1,7 +1,5 @@
 //! A log that was moved to another directory is refused until an operator adopts it (R13).
 
-use std::process::Command;
-
 use gtc_clusters::shared;
 
 use crate::kafka::{await_rows, create_topic, numbered, produce};
@@ -71,14 +69,10 @@ fn a_file_that_may_not_grow_is_an_error_and_no_sudden_end() {
     };
     create_topic(a, "file-limit", 1, &[]);
     let place = Place::new("file-limit", &[("a", a), ("b", b)]);
-    let program = place.command("replicate --from a --to b --topic file-limit --until-end");
-    let limited = Command::new("sh")
-        .args(["-c", "ulimit -f 2000 && exec \"$0\" \"$@\""])
-        .arg(program.get_program())
-        .args(program.get_args())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&limited.stderr);
-    assert_eq!(limited.status.code(), Some(1), "{told}");
+    let limited = place.start_after(
+        "ulimit -f 2000",
+        "replicate --from a --to b --topic file-limit --until-end",
+    );
+    let told = limited.await_end().expect(1).stderr;
     assert!(told.contains("no room for the next segment"), "{told}");
 }
