@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::error::{Context, Error, Result};
 use crate::files::{FileLock, make_dir, tail, target_dir, write_file};
+use crate::maven;
 
 const MAVEN_REMEDY: &str = "install Maven and a JDK 17 (`apt-get install maven \
     openjdk-17-jdk-headless`), and see that Maven reaches its repository";
@@ -77,18 +77,25 @@ impl Jars {
 
 fn run_maven(version: &str, into: &Path, log: &Path) -> Result<()> {
     let operation = format!("fetching the jars of Kafka {version}");
-    let pom = Path::new(env!("CARGO_MANIFEST_DIR")).join("jars/pom.xml");
-    let output = Command::new("mvn")
-        .args(["--batch-mode", "--file"])
-        .arg(pom)
-        .arg("dependency:copy-dependencies")
-        .arg(format!("-Dkafka.version={version}"))
-        .arg(format!("-DoutputDirectory={}", into.display()))
-        .output()
-        .context(format_args!("{operation}: running mvn"), MAVEN_REMEDY)?;
-    write_file(log, &String::from_utf8_lossy(&output.stdout))?;
-    if output.status.success() {
-        return Ok(());
+    let mut attempts = 1;
+    loop {
+        let output = maven::command(maven::PATIENCE)
+            .arg("--file")
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("jars/pom.xml"))
+            .arg("dependency:copy-dependencies")
+            .arg(format!("-Dkafka.version={version}"))
+            .arg(format!("-DoutputDirectory={}", into.display()))
+            .output()
+            .context(format_args!("{operation}: running mvn"), MAVEN_REMEDY)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        write_file(log, &text)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        if attempts == maven::ATTEMPTS || !maven::was_broken_off(&text) {
+            break;
+        }
+        attempts += 1;
     }
     Err(Error::new(
         operation,

@@ -26,6 +26,7 @@ mod error;
 mod files;
 mod install;
 mod keys;
+pub mod maven;
 mod node;
 mod nodes;
 mod options;

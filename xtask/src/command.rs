@@ -69,7 +69,26 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 /// A program that may call cargo. It is not told of this package, as cargo has told us: build scripts
 /// would see a change in that, and what depends on them would be built again.
 pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(name);
+    untold(Command::new(name))
+}
+
+/// Maven, which may call cargo too.
+pub(crate) fn maven() -> Command {
+    untold(gtc_clusters::maven::command(gtc_clusters::maven::PATIENCE))
+}
+
+/// npm, in a directory. It gives a silent registry up after a minute, and asks again.
+pub(crate) fn npm(directory: &Path) -> Command {
+    let mut command = program("npm");
+    command
+        .current_dir(directory)
+        .env_remove("NODE_PATH")
+        .env("NPM_CONFIG_FETCH_TIMEOUT", "60000")
+        .env("NPM_CONFIG_UPDATE_NOTIFIER", "false");
+    command
+}
+
+fn untold(mut command: Command) -> Command {
     for (key, _) in std::env::vars_os() {
         let text = key.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {

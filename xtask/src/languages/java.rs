@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gtc_clusters::maven::{ATTEMPTS, was_broken_off};
+
 use super::clusters::Clusters;
 use super::crash::require_built;
 use super::{AS_TESTED, Words, about};
-use crate::command::{Failure, Step, program, root, run_reading};
+use crate::command::{Failure, Step, maven, root, run_reading};
 use crate::test_run::Sum;
 
 const DEBUG: [&str; 2] = ["-Dcargo.output=debug", NO_COMPRESSION];
@@ -44,10 +46,8 @@ pub(super) fn crash_and_recover() -> Result<Command, Failure> {
 
 /// The program, with the jars.
 pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
-    let mut build = program("mvn");
-    build
-        .args(["-B", "-q", "package", "-DskipTests"])
-        .args(RELEASE);
+    let mut build = maven();
+    build.args(["-q", "package", "-DskipTests"]).args(RELEASE);
     build.current_dir(root().join("java"));
     Step::new("package for Java", build).run()?;
     keep(BENCH, home)?;
@@ -95,26 +95,42 @@ fn class_path(home: &Path) -> Result<OsString, Failure> {
 }
 
 fn package(clusters: &Clusters, arguments: &[&str]) -> Result<Sum, Failure> {
-    let mut command = program("mvn");
+    let mut attempts = 1;
+    loop {
+        let (ended, broken_off) = run(clusters, arguments)?;
+        if !broken_off || attempts == ATTEMPTS {
+            return ended;
+        }
+        attempts += 1;
+        eprintln!("xtask: mvn could not fetch all that it needs, and is run again");
+    }
+}
+
+/// One run, and whether it ended because something could not be fetched.
+fn run(clusters: &Clusters, arguments: &[&str]) -> Result<(Result<Sum, Failure>, bool), Failure> {
+    let mut command = maven();
     command
-        .args(["-B", "package"])
+        .arg("package")
         .arg(format!("-Dcargo.arguments={}", AS_TESTED.join(" ")))
         .args(DEBUG)
         .args(arguments)
         .current_dir(root().join("java"))
         .env(PROGRAM, root().join("target/debug/gtc"));
     clusters.name_in(&mut command);
-    let mut last = Sum::default();
+    let (mut last, mut broken_off) = (Sum::default(), false);
     let status = run_reading("mvn", command, |line| {
+        broken_off |= was_broken_off(line);
         if let Some(sum) = count(line) {
             last = sum;
         }
     })?;
-    match (status.success(), last.passed) {
+    let ended = match (status.success(), last.passed) {
         (true, 1..) => Ok(last),
         (false, _) if last.failed > 0 => Ok(last),
         _ => Err(Failure::new(format!("mvn ended with {status}"))),
-    }
+    };
+    let broken_off = broken_off && ended.is_err();
+    Ok((ended, broken_off))
 }
 
 /// From the closing line, such as `[INFO] Tests run: 12, Failures: 1, Errors: 0, Skipped: 0`: the

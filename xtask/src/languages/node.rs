@@ -8,7 +8,7 @@ use std::process::Command;
 use super::clusters::Clusters;
 use super::crash::require_built;
 use super::{AS_TESTED, Words, about};
-use crate::command::{self, Failure, Step, root, run_reading};
+use crate::command::{self, Failure, Step, npm, root, run_reading};
 use crate::test_run::Sum;
 
 /// As Rust is built that the others are compared with.
@@ -60,7 +60,7 @@ pub(super) fn bench(home: &Path) -> Result<Words, Failure> {
 }
 
 fn install_tools() -> Result<(), Failure> {
-    let mut tools = program("npm", source());
+    let mut tools = npm(&source());
     tools.args(["ci", "--ignore-scripts"]);
     Step::new("tools for Node", tools).run()
 }
@@ -99,7 +99,7 @@ impl Project {
 
     /// Builds the package, and gives back its tarball.
     fn pack(&self, build: &str) -> Result<PathBuf, Failure> {
-        let mut pack = program("npm", source());
+        let mut pack = npm(&source());
         pack.args(["pack", "--silent", "--pack-destination"])
             .arg(&self.home)
             .env("GTC_BUILD", build);
@@ -110,7 +110,7 @@ impl Project {
     }
 
     fn install(&self, tarball: &Path) -> Result<(), Failure> {
-        let mut install = program("npm", self.home.clone());
+        let mut install = npm(&self.home);
         install.args(["install", "--no-audit", "--no-fund", "--offline"]);
         install.arg(tarball);
         Step::new("tarball for Node", install).run()
@@ -155,10 +155,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 fn program(name: &str, directory: PathBuf) -> Command {
     let mut command = command::program(name);
-    command
-        .current_dir(directory)
-        .env_remove("NODE_PATH")
-        .env("NPM_CONFIG_UPDATE_NOTIFIER", "false");
+    command.current_dir(directory).env_remove("NODE_PATH");
     command
 }
 

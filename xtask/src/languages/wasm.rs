@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::clusters::Clusters;
-use crate::command::{Failure, Step, cargo, root, run_reading};
+use crate::command::{Failure, Step, cargo, npm, root, run_reading};
 use crate::package::built;
 use crate::test_run::Sum;
 
@@ -116,14 +116,6 @@ fn make_project() -> std::io::Result<PathBuf> {
     let manifest = "{ \"private\": true, \"type\": \"module\" }\n";
     fs::write(home.join("package.json"), manifest)?;
     home.canonicalize()
-}
-
-fn npm(directory: &Path) -> Command {
-    let mut command = Command::new("npm");
-    command
-        .current_dir(directory)
-        .env("NPM_CONFIG_UPDATE_NOTIFIER", "false");
-    command
 }
 
 /// Adds a line such as `# pass 8` of the summary; a test that did not come to its end has failed.

@@ -5,19 +5,13 @@ use std::process::Command;
 
 use super::trial::Trial;
 use super::{PLATFORM, PROFILE, Packed, VERSION, copy, home, target, with_features};
-use crate::command::{Failure, Step, program, root};
+use crate::command::{Failure, Step, maven, root};
 
 pub(super) fn build(features: &str) -> Result<Packed, Failure> {
     let arguments = with_features(&format!("--profile {PROFILE}"), features);
-    let mut package = program("mvn");
+    let mut package = maven();
     package
-        .args([
-            "-B",
-            "--no-transfer-progress",
-            "-q",
-            "package",
-            "-DskipTests",
-        ])
+        .args(["--no-transfer-progress", "-q", "package", "-DskipTests"])
         .arg(format!("-Dcargo.arguments={arguments}"))
         .arg(format!("-Dcargo.output={PROFILE}"))
         .arg(format!("-Dcargo.target={}", target().display()))

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::trial::Trial;
 use super::{PROFILE, Packed, VERSION, copy, home, with_features};
-use crate::command::{Failure, Step, program, root};
+use crate::command::{Failure, Step, npm, root};
 
 pub(super) fn build(features: &str) -> Result<Packed, Failure> {
     let source = root().join("node");
@@ -64,13 +64,4 @@ pub(super) fn pack(source: &Path) -> Command {
     pack.args(["pack", "--silent", "--pack-destination"]);
     pack.arg(home().canonicalize().unwrap_or_else(|_| home()));
     pack
-}
-
-fn npm(directory: &Path) -> Command {
-    let mut command = program("npm");
-    command
-        .current_dir(directory)
-        .env_remove("NODE_PATH")
-        .env("NPM_CONFIG_UPDATE_NOTIFIER", "false");
-    command
 }
