@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::setup::Setup;
 use crate::support::{Result, record, show_events};
+use crate::watchdog::end_at_last;
 
 const FILE: &str = "GTC_TEST_CHILD";
 const CRASH_AT: &str = "GTC_CRASH_AT";
@@ -20,7 +21,8 @@ const SIGKILL: i32 = 9;
 
 /// The configuration, if this process is the child.
 pub fn config_file() -> Option<PathBuf> {
-    std::env::var_os(FILE).map(PathBuf::from)
+    let file = std::env::var_os(FILE).map(PathBuf::from);
+    file.inspect(|_| end_at_last())
 }
 
 /// Tells the parent.

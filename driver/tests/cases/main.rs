@@ -18,4 +18,6 @@ mod slots;
 #[path = "../coordinator/support.rs"]
 #[allow(dead_code, reason = "the other test program uses the rest of it")]
 mod support;
+#[path = "../coordinator/watchdog.rs"]
+mod watchdog;
 mod world;

@@ -10,6 +10,7 @@ use gtc_clusters::Cluster;
 use crate::support::{
     Directory, Result, committed, configuration, create_topic, record, show_events, two,
 };
+use crate::watchdog::end_at_last;
 
 const CHILD: &str = "GTC_TEST_CHILD";
 const TEST: &str = "kill::a_kill_at_any_step_leaves_all_or_nothing";
@@ -30,6 +31,7 @@ const STEPS: &[(&str, bool)] = &[
 async fn a_kill_at_any_step_leaves_all_or_nothing() -> Result {
     // The test runs itself as the process that is killed.
     if let Ok(file) = std::env::var(CHILD) {
+        end_at_last();
         return be_killed(Path::new(&file)).await;
     }
     let clusters = two().await?;

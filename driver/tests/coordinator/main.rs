@@ -9,3 +9,4 @@ mod own;
 mod secrets;
 mod stopped;
 mod support;
+mod watchdog;

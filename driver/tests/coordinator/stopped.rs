@@ -9,6 +9,7 @@ use gtc::{Config, Coordinator, ErrorKind};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Directory, PATIENCE, Result, configuration, two};
+use crate::watchdog::end_at_last;
 
 const CHILD: &str = "GTC_TEST_OWNER";
 const TEST: &str = "stopped::two_coordinators";
@@ -17,6 +18,7 @@ const TEST: &str = "stopped::two_coordinators";
 async fn two_coordinators() -> Result {
     // The test runs itself as the first owner.
     if let Ok(file) = std::env::var(CHILD) {
+        end_at_last();
         let _owner = Coordinator::open(Config::from_file(file)?).await?;
         return std::future::pending().await;
     }

@@ -11,6 +11,8 @@ mod place;
 mod points;
 mod row;
 mod variant;
+#[path = "../coordinator/watchdog.rs"]
+mod watchdog;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -38,6 +40,7 @@ struct Tally {
 
 fn main() -> ExitCode {
     if let Ok(job) = std::env::var(child::JOB) {
+        watchdog::end_at_last();
         return match child::main(&job) {
             // Without destructors, as a process that has nothing more to do.
             Ok(()) => std::process::exit(0),
