@@ -7,6 +7,7 @@ mod engine;
 mod intern;
 mod judge;
 mod network;
+mod packed;
 mod reduce;
 mod search;
 mod state;

@@ -8,6 +8,7 @@ use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
 use super::engine::Engine;
 use super::intern::Held;
 use super::judge;
+use super::packed::{Packed, Packing};
 use super::state::{Book, Left, Scene, State};
 use super::step::{Step, Steps};
 use super::world::{World, Writers};
@@ -113,7 +114,8 @@ pub fn search(world: &World, limits: Limits, progress: impl FnMut(Progress)) -> 
 
 struct Search {
     engine: Engine,
-    states: Chunks<State>,
+    packing: Packing,
+    states: Chunks<Packed>,
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
     /// From which state each was found first.
@@ -130,6 +132,7 @@ impl Search {
     fn new(world: World) -> Self {
         Self {
             engine: Engine::new(world),
+            packing: Packing::default(),
             states: Chunks::default(),
             numbers: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
@@ -183,6 +186,7 @@ impl Search {
 
     /// The number of a state, and notes from where it was found first.
     fn visit(&mut self, state: State, from: u32) -> u32 {
+        let state = self.packing.pack(state);
         let hash = self.hasher.hash_one(state);
         let (states, hasher) = (&self.states, &self.hasher);
         let next = u32::try_from(states.len()).expect("the limit is below");
@@ -200,9 +204,14 @@ impl Search {
         number
     }
 
+    fn state(&self, number: u32) -> State {
+        self.packing.unpack(*self.states.get(number as usize))
+    }
+
     fn expand(&mut self, index: usize) -> Result<(), Box<Broken>> {
         let number = index as u32;
-        let scene = self.engine.parts.open(*self.states.get(index));
+        let state = self.state(number);
+        let scene = self.engine.parts.open(state);
         let steps = self.engine.steps(&scene);
         let broken = |step, violation| {
             Box::new(Broken {
@@ -214,8 +223,7 @@ impl Search {
         if steps.ended {
             self.engine.judge_end(&scene).map_err(|v| broken(None, v))?;
             *self.onward.get_mut(index) = ENDED;
-            let end = self.states.get(index);
-            self.ends.insert((end.clusters, end.book));
+            self.ends.insert((state.clusters, state.book));
         }
         let healing = healing(&steps);
         for step in steps.all {
@@ -286,10 +294,7 @@ impl Search {
             .map(|pair| self.line(pair[0], pair[1]))
             .collect();
         if let Some(step) = broken.step {
-            let scene = self
-                .engine
-                .parts
-                .open(*self.states.get(broken.state as usize));
+            let scene = self.engine.parts.open(self.state(broken.state));
             trace.push(self.engine.story(&scene, step));
         }
         if broken.violation.invariant == ac5_termination::NAME {
@@ -321,8 +326,8 @@ impl Search {
 
     /// The step from one state to another, in words.
     fn line(&mut self, from: u32, to: u32) -> String {
-        let scene = self.engine.parts.open(*self.states.get(from as usize));
-        let wanted = *self.states.get(to as usize);
+        let scene = self.engine.parts.open(self.state(from));
+        let wanted = self.state(to);
         for step in self.engine.steps(&scene).all {
             let mut after = scene.clone();
             let taken = self.engine.take_step(&mut after, step);
