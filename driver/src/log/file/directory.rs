@@ -4,7 +4,7 @@ use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock, fstatfs};
 
@@ -14,6 +14,10 @@ use crate::log::{LogError, LogErrorKind};
 
 /// Where an owner names itself: its process, its host and since when, a line each.
 pub(super) const OWNER_FILE: &str = "owner";
+
+/// How often a lock is tried that only lookers hold, and the pause between: each look takes microseconds.
+const LOOKS_MAX: u32 = 50;
+const LOOK_PAUSE: Duration = Duration::from_millis(2);
 
 /// What no file of the log allows to anybody but its owner.
 const NOT_PRIVATE: u32 = 0o077;
@@ -142,15 +146,33 @@ fn remote_name(magic: u32) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
+/// Takes the directory for this process. Who only looks whether it is held, see [`holder`](super::holder), holds
+/// it for a moment as well: that is waited for, and an owner is not.
 fn lock(path: &Path, handle: &File) -> Result<(), LogError> {
-    match flock(handle, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let message = format!("is owned by {}", owner(path));
-            Err(LogError::new(LogErrorKind::Locked, message)
-                .with_remedy("stop that process, or give this one its own log")
-                .at(path))
+    for _ in 0..LOOKS_MAX {
+        if try_lock(path, handle, FlockOperation::NonBlockingLockExclusive)? {
+            return Ok(());
         }
+        if !try_lock(path, handle, FlockOperation::NonBlockingLockShared)? {
+            let message = format!("is owned by {}", owner(path));
+            return Err(LogError::new(LogErrorKind::Locked, message)
+                .with_remedy("stop that process, or give this one its own log")
+                .at(path));
+        }
+        try_lock(path, handle, FlockOperation::NonBlockingUnlock)?;
+        std::thread::sleep(LOOK_PAUSE);
+    }
+    let message = "is looked at all the time by processes that ask for its owner, and has none";
+    Err(LogError::new(LogErrorKind::Locked, message)
+        .with_remedy("ask less often, and open it again")
+        .at(path))
+}
+
+/// Whether nobody else's lock is in the way.
+fn try_lock(path: &Path, handle: &File, operation: FlockOperation) -> Result<bool, LogError> {
+    match flock(handle, operation) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
         Err(error) => Err(LogError::io("locking", path, &error.into())),
     }
 }

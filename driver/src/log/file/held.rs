@@ -44,8 +44,8 @@ impl fmt::Display for LogHolder {
 
 /// Who holds the log in `directory` now, whether or not it answers; `None` where nobody does.
 ///
-/// A coordinator that is opened in the very moment of the look is refused as if the log was owned,
-/// so this is for where the owner was asked and did not answer.
+/// A look takes a shared lock for a moment. Whoever opens the log in that very moment tells it from an owner's,
+/// and waits until it is over.
 ///
 /// # Errors
 /// `Io` where the directory or its lock cannot be looked at.
@@ -77,6 +77,9 @@ fn is_absent(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::directory::acquire;
     use super::*;
     use crate::log::{DecisionLog, FileLog, FileLogOptions};
 
@@ -95,6 +98,27 @@ mod tests {
         assert_eq!(holder(&directory).unwrap(), None);
         // A look leaves nothing behind that refuses the next owner.
         FileLog::open(FileLogOptions::new(&directory, "held")).unwrap();
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn who_only_looks_keeps_nobody_from_opening() {
+        let name = format!("gtc-{}-lookers", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let done = AtomicBool::new(false);
+        let refused = std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        let _ = holder(&directory);
+                    }
+                });
+            }
+            let refused = (0..100).find_map(|_| acquire(&directory).err());
+            done.store(true, Ordering::Relaxed);
+            refused
+        });
+        assert_eq!(refused.map(|error| error.to_string()), None);
         std::fs::remove_dir_all(&directory).unwrap();
     }
 
