@@ -14,6 +14,13 @@ pub(crate) fn make_topic(address: &str, topic: &str) -> Result<(), Failure> {
     said(tool).map(drop)
 }
 
+/// Whether there is a topic of this name. A reader would wait for one that is not, or make it.
+pub(crate) fn has_topic(address: &str, topic: &str) -> Result<bool, Failure> {
+    let mut tool = tool(address, "org.apache.kafka.tools.TopicCommand")?;
+    tool.arg("--list");
+    Ok(said(tool)?.lines().any(|line| line == topic))
+}
+
 /// The values that a reader of committed records sees from the beginning, until `end` as the tool
 /// takes it.
 pub(crate) fn read(address: &str, topic: &str, end: &[&str]) -> Result<Vec<String>, Failure> {
@@ -57,5 +64,24 @@ fn said(mut tool: Command) -> Result<String, Failure> {
     match output.status.success() {
         true => Ok(text(&output.stdout)),
         false => Err(Failure::new(text(&output.stdout) + &text(&output.stderr))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gtc_clusters::shared;
+
+    use super::*;
+
+    #[test]
+    fn a_topic_that_does_not_exist_is_told_from_an_empty_one() {
+        let [cluster] = shared::plain(1).unwrap()[..] else {
+            unreachable!()
+        };
+        let address = cluster.bootstrap();
+        let has = |topic: &str| has_topic(&address, topic).unwrap();
+        assert!(!has("told-apart"));
+        make_topic(&address, "told-apart").unwrap();
+        assert!(has("told-apart") && !has("told"));
     }
 }
