@@ -2,9 +2,10 @@
 //!
 //! One JSON object a line each way. The socket is `admin.sock` in the log's directory, for the
 //! owner of that directory alone. A request has to arrive within 5 seconds, and at most 64
-//! connections are there at once. Where nobody answers, the log itself tells, and its lock whether
-//! an owner lives all the same.
+//! connections are there at once. A socket that was removed is made again within a second. Where nobody
+//! answers, the log itself tells, and its lock whether an owner lives all the same.
 
+mod seat;
 mod server;
 
 use std::io;
@@ -288,7 +289,12 @@ impl Address {
                 _directory: None,
             });
         }
-        let opened = std::fs::File::open(directory)?;
+        Self::within(&std::fs::File::open(directory)?)
+    }
+
+    /// In an open directory, wherever it is now.
+    fn within(directory: &std::fs::File) -> io::Result<Self> {
+        let opened = directory.try_clone()?;
         let path = format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd());
         Ok(Self {
             path: path.into(),

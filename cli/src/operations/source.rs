@@ -258,8 +258,8 @@ async fn ask_owner(config: &Config, request: &AdminRequest) -> Result<Asked, Fai
 
 fn no_socket(config: &Config) -> String {
     format!(
-        "nobody listens on admin.sock in {}: where the owner is not just starting, the socket was \
-         removed, and a restart of the owner makes it again",
+        "nobody listens on admin.sock in {}: the owner is just starting, or the socket was removed, and an \
+         owner that is not stopped makes it again within seconds: ask again",
         config.log().display()
     )
 }

@@ -1,8 +1,6 @@
 //! The owner's side of the socket.
 
-use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,9 +9,10 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 
-use super::{Address, AdminAnswer, AdminRequest, SOCKET};
+use super::seat::Seat;
+use super::{AdminAnswer, AdminRequest, SOCKET};
 use crate::coordinator::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::views::{TransactionInfo, outcome_name};
@@ -22,6 +21,8 @@ use crate::views::{TransactionInfo, outcome_name};
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// How long a request may take to arrive, and an answer to be taken.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether the socket is still there.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many connections there are at once.
 pub(super) const CONNECTIONS_MAX: usize = 64;
 
@@ -29,52 +30,28 @@ pub(super) const CONNECTIONS_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Server {
     task: AbortHandle,
-    socket: PathBuf,
-    /// Device and inode: another owner may have its own in this place.
-    identity: (u64, u64),
+    seat: Arc<Seat>,
 }
 
 impl Server {
     /// Listens beside the log. The caller owns the log, so that a socket which is there already
     /// was left by an owner that died.
     pub(crate) fn start(directory: &Path, shared: Weak<Shared>) -> Result<Self, Error> {
-        let socket = directory.join(SOCKET);
-        let failed = |error: std::io::Error| {
-            let problem = format!("the socket {}: {error}", socket.display());
+        let (seat, listener) = Seat::take(directory).map_err(|error| {
+            let problem = format!("the socket {}: {error}", directory.join(SOCKET).display());
             Error::new(ErrorKind::Log, "open", problem)
                 .with_remedy("let the log's directory be on a file system with Unix sockets")
                 .with_source(error)
-        };
-        match std::fs::remove_file(&socket) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(failed(error));
-            }
-            _ => {}
-        }
-        let address = Address::of(directory).map_err(failed)?;
-        let listener = UnixListener::bind(&address.path).map_err(failed)?;
-        std::fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(failed)?;
-        let identity = identity(&socket).map_err(failed)?;
-        let task = tokio::spawn(accept(listener, shared)).abort_handle();
-        Ok(Self {
-            task,
-            socket,
-            identity,
-        })
+        })?;
+        let seat = Arc::new(seat);
+        let task = tokio::spawn(accept(listener, seat.clone(), shared)).abort_handle();
+        Ok(Self { task, seat })
     }
 
     pub(crate) fn stop(&self) {
         self.task.abort();
-        if identity(&self.socket).is_ok_and(|found| found == self.identity) {
-            // Where it is gone already there is nothing left to do.
-            let _ = std::fs::remove_file(&self.socket);
-        }
+        self.seat.leave();
     }
-}
-
-fn identity(socket: &Path) -> std::io::Result<(u64, u64)> {
-    let found = std::fs::symlink_metadata(socket)?;
-    Ok((found.dev(), found.ino()))
 }
 
 impl Drop for Server {
@@ -83,10 +60,21 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: UnixListener, shared: Weak<Shared>) {
+async fn accept(mut listener: UnixListener, seat: Arc<Seat>, shared: Weak<Shared>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut looks = tokio::time::interval(LOOK_INTERVAL);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        match listener.accept().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = looks.tick() => {
+                if let Some(renewed) = seat.renew() {
+                    listener = renewed;
+                }
+                continue;
+            }
+        };
+        match accepted {
             Ok((stream, _)) => match room.clone().try_acquire_owned() {
                 Ok(permit) => {
                     let shared = shared.clone();

@@ -87,13 +87,67 @@ async fn without_an_owner_nobody_answers() -> Result {
     // As after a kill: the socket stays, and nobody listens.
     drop(server);
     tokio::task::yield_now().await;
-    while ask(&directory.0, &AdminRequest::Status).await?.is_some() {
-        tokio::task::yield_now().await;
-    }
+    await_answer(&directory.0, false).await?;
     // The next owner takes the place.
     let _server = serve(&coordinator, &directory)?;
     assert!(ask(&directory.0, &AdminRequest::Status).await?.is_some());
     Ok(())
+}
+
+/// Waits until the owner does, or does not, answer.
+async fn await_answer(directory: &Path, is_there: bool) -> Result {
+    let asked = async {
+        while ask(directory, &AdminRequest::Status).await?.is_some() != is_there {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(60), asked).await;
+    waited.expect("the socket comes or goes")
+}
+
+#[tokio::test]
+async fn a_socket_that_was_removed_is_made_again_until_the_owner_leaves() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let directory = Directory::new("removed");
+    let server = serve(&coordinator, &directory)?;
+    let socket = directory.0.join(SOCKET);
+    // Again and again.
+    for _ in 0..2 {
+        std::fs::remove_file(&socket).expect("it is there");
+        await_answer(&directory.0, true).await?;
+        let mode = std::fs::metadata(&socket)
+            .expect("it listens")
+            .permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+    }
+    server.stop();
+    assert!(!socket.exists());
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(!socket.exists());
+    Ok(())
+}
+
+/// An owner whose directory was replaced is none any more, and must not answer in the place of the next one.
+#[tokio::test]
+async fn no_socket_is_made_in_a_directory_that_took_the_place_of_the_log() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let directory = Directory::new("replaced");
+    let _server = serve(&coordinator, &directory)?;
+    let moved = Directory(directory.0.with_extension("moved"));
+    std::fs::rename(&directory.0, &moved.0).expect("moved");
+    std::fs::remove_file(moved.0.join(SOCKET)).expect("it is there");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    std::fs::create_dir(&directory.0).expect("another directory");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(!directory.0.join(SOCKET).exists());
+    assert!(!moved.0.join(SOCKET).exists());
+    // The same one, back in its place.
+    std::fs::remove_dir(&directory.0).expect("it is empty");
+    std::fs::rename(&moved.0, &directory.0).expect("moved back");
+    await_answer(&directory.0, true).await
 }
 
 #[tokio::test]

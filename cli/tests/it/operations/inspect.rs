@@ -3,7 +3,7 @@
 use gtc_clusters::shared;
 use rustix::process::Signal;
 
-use crate::kafka::{await_rows, create_topic, numbered, produce};
+use crate::kafka::{await_rows, await_true, create_topic, numbered, produce};
 use crate::program::Place;
 
 #[test]
@@ -195,10 +195,8 @@ fn an_owner_that_does_not_answer_is_told_from_none() {
     };
     running.signal(Signal::STOP);
     is_told("no answer in 10 s");
-    running.signal(Signal::CONT);
-    place.run("list").expect(0);
     place.remove_socket();
-    is_told("a restart of the owner makes it again");
+    is_told("an owner that is not stopped makes it again");
     let told = place.run("list").expect(1).stdout;
     assert!(told.contains("a process that does not answer"), "{told}");
     assert!(!told.contains("nothing is open"), "{told}");
@@ -206,6 +204,11 @@ fn an_owner_that_does_not_answer_is_told_from_none() {
     place.run(&format!("outcome {id}")).expect(0);
     place.run("outcome 1-999").expect(1);
     place.run("describe 1-999").expect(1);
+    running.signal(Signal::CONT);
+    await_true("the owner to listen anew", || {
+        let told = place.run("list --json");
+        told.code == Some(0) && told.json()[0]["owner_answers"] == true
+    });
     running.terminate().expect(0);
     let listed = place.run("list --json").expect(0).json();
     assert_eq!(listed[0]["owner"], false);
