@@ -221,7 +221,8 @@ pub(crate) struct ResolveArgs {
     #[arg(long)]
     pub(crate) commit: bool,
 
-    /// Give its open branches up. Where the decision was commit, this is a heuristic outcome.
+    /// Give its open branches up. Where the decision was commit, this is a heuristic outcome. How a branch ends that
+    /// is given up is not known: it may have committed, as the commit may have reached its cluster before.
     #[arg(long)]
     pub(crate) abort: bool,
 
@@ -250,7 +251,7 @@ pub(crate) struct RecoverArgs {
     #[arg(long)]
     pub(crate) adopt: bool,
 
-    /// Give up after this many seconds; what is left stays listed.
+    /// Give up after about this many seconds; what is left stays listed.
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = parse_secs)]
     pub(crate) wait_s: Duration,
 

@@ -9,6 +9,7 @@ mod failure;
 mod logging;
 mod operations;
 mod output;
+mod remedy;
 mod replicate;
 mod signals;
 

@@ -22,6 +22,7 @@ mod selection;
 mod site;
 mod table;
 mod targets;
+mod unsettled;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -91,7 +92,8 @@ pub(crate) async fn run(config: Config, args: ReplicateArgs) -> Result<Exit, Fai
         shutdown,
         args,
     };
-    let result = match refuse_damage(&coordinator).await {
+    let of = (parts.source.name(), parts.group.name());
+    let result = match refuse_damage(&coordinator, of).await {
         Ok(()) => Mirror::new(parts, memory).run().await,
         Err(failure) => Err(failure),
     };
@@ -157,7 +159,7 @@ fn route(source: &Site, destinations: &[Site]) -> Route {
 }
 
 /// What ended otherwise than decided in an earlier run is not to be built upon.
-async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
+async fn refuse_damage(coordinator: &Coordinator, of: (&str, &str)) -> Result<(), Failure> {
     match timeout(RECOVERY_PATIENCE, coordinator.recovered()).await {
         Ok(recovered) => recovered.map_err(Failure::from_library)?,
         Err(_) => tracing::warn!("the recovery of the run before goes on in the background"),
@@ -172,15 +174,7 @@ async fn refuse_damage(coordinator: &Coordinator) -> Result<(), Failure> {
     if ids.is_empty() {
         return Ok(());
     }
-    Err(Failure::with(
-        Exit::NeedsHand,
-        format!(
-            "transactions ended otherwise than decided, so that source and destinations may differ: \
-            {}; see each with `gtc describe ID`, {}, then `gtc forget ID`",
-            ids.join(", "),
-            mirror::MIXED_REMEDY
-        ),
-    ))
+    Err(unsettled::found_mixed(&ids, of))
 }
 
 /// What another log left open holds back the group or the readers, until an operator ends it.

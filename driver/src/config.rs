@@ -30,6 +30,7 @@ mod values;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use keys::{ConfigKey, KeyType, keys};
 pub use limits::Limits;
@@ -77,6 +78,22 @@ impl Config {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Waits at most this long for what does not answer when it opens, and when it closes, where the limits allow
+    /// more.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        let patience_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        let Limits {
+            connect_timeout_ms,
+            close_timeout_ms,
+            ..
+        } = &mut self.limits;
+        for limit in [connect_timeout_ms, close_timeout_ms] {
+            *limit = patience_ms.min(*limit);
+        }
         self
     }
 

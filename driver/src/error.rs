@@ -35,9 +35,18 @@ impl fmt::Display for Retry {
     }
 }
 
+/// What is done about a mixed outcome before it is forgotten. How a branch ended that was given up, or is a
+/// hazard, is not known.
+macro_rules! mixed_remedy {
+    () => {
+        "look into the topics (read_committed) of each branch that is abandoned or a hazard, which may have \
+         committed, before anything is written again; repair the data by hand"
+    };
+}
+
 /// Makes the enum and its table of one list, so that they cannot drift apart.
 macro_rules! kinds {
-    ($($variant:ident = $code:literal, $name:literal, $retry:ident, $doc:literal, $remedy:literal;)*) => {
+    ($($variant:ident = $code:literal, $name:literal, $retry:ident, $doc:literal, $remedy:expr;)*) => {
         /// What kind of thing went wrong.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -92,7 +101,7 @@ kinds! {
         "find out who else uses this name, and leave the work to one of the two";
     Heuristic = 5, "heuristic", AfterResolve,
         "A branch ended otherwise than decided: the participants disagree.",
-        "repair the data by hand, then forget the transaction";
+        concat!(mixed_remedy!(), ", then forget the transaction");
     InDoubt = 6, "in-doubt", AfterResolve,
         "The transaction may have committed; the log or the clusters will tell.",
         "ask for the outcome of the transaction before running it again";
@@ -121,6 +130,9 @@ impl fmt::Display for ErrorKind {
         f.write_str(self.as_str())
     }
 }
+
+/// What is done by hand about a transaction that ended mixed, before it is forgotten.
+pub const MIXED_REMEDY: &str = mixed_remedy!();
 
 /// An error: decide by [`Error::kind`] and [`Error::retry`]; the text is for people and no API.
 pub struct Error(Box<Inner>);

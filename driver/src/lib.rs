@@ -60,7 +60,7 @@ pub use consumer::ConsumerOptions;
 pub use coordinator::{Coordinator, read_log, read_log_of};
 #[cfg(feature = "crash-points")]
 pub use crash::CRASH_STEPS;
-pub use error::{Error, ErrorKind, Retry};
+pub use error::{Error, ErrorKind, MIXED_REMEDY, Retry};
 pub use gtc_core::{
     Accepted, BranchView, CommitReturn, Counters, Decision, ForeignBranch, KnownOutcome, Ledger,
     ProducerIdentity, Reuse, TransactionId, TransactionState, TransactionView, VersionClass,

@@ -1,7 +1,8 @@
 //! What the core answered, as the caller's result.
 
 use gtc_core::{
-    AbortReason, Decision, HeuristicBranch, Outcome, Refusal, StopReason, TransactionId,
+    AbortReason, Decision, HeuristicBranch, HeuristicKind, Outcome, Refusal, StopReason,
+    TransactionId,
 };
 
 use crate::error::{Error, ErrorKind, Retry};
@@ -159,7 +160,7 @@ fn unfinished(operation: &'static str, id: TransactionId, outcome: &Outcome) -> 
             let problem = mixed(*decision, heuristic);
             Error::new(ErrorKind::Heuristic, operation, problem)
                 .with_transaction(id)
-                .with_remedy("repair the data by hand, then forget the transaction")
+                .with_remedy(repair(heuristic))
         }
         other => {
             Error::new(ErrorKind::Internal, operation, format!("{other:?}")).with_transaction(id)
@@ -167,14 +168,37 @@ fn unfinished(operation: &'static str, id: TransactionId, outcome: &Outcome) -> 
     }
 }
 
-/// How a transaction ended that did not end as decided.
+/// Where every branch is known to have ended, there is nothing to be found out first.
+fn repair(heuristic: &[HeuristicBranch]) -> &'static str {
+    match heuristic.iter().all(is_known) {
+        true => "repair the data by hand, then forget the transaction",
+        false => ErrorKind::Heuristic.remedy(),
+    }
+}
+
+/// Whether it is proved how the branch ended.
+fn is_known(branch: &HeuristicBranch) -> bool {
+    matches!(
+        branch.kind,
+        HeuristicKind::Aborted | HeuristicKind::Committed
+    )
+}
+
+/// How a transaction ended that did not end as decided, or of which that is not known.
 pub(crate) fn mixed(decision: Decision, heuristic: &[HeuristicBranch]) -> String {
     let branches = heuristic.iter().map(|branch| {
-        let (name, detail) = (&branch.participant, &branch.detail);
-        format!("`{name}` {} ({detail})", branch.kind)
+        let (name, kind, detail) = (&branch.participant, branch.kind, &branch.detail);
+        match is_known(branch) {
+            true => format!("`{name}` {kind} ({detail})"),
+            false => format!("`{name}` {kind}, which may have committed or aborted ({detail})"),
+        }
     });
+    let otherwise = match heuristic.iter().all(is_known) {
+        true => "ended otherwise",
+        false => "ended otherwise, or may have",
+    };
     format!(
-        "decided {}, and ended otherwise: {}",
+        "decided {}, and {otherwise}: {}",
         decision_name(decision),
         branches.collect::<Vec<_>>().join(", ")
     )
@@ -193,7 +217,7 @@ pub(crate) fn in_doubt(
 
 #[cfg(test)]
 mod tests {
-    use gtc_core::{HeuristicKind, Incarnation};
+    use gtc_core::Incarnation;
 
     use super::*;
 
@@ -229,6 +253,39 @@ mod tests {
             assert_eq!(result.as_ref().err().map(Error::kind), kind, "{outcome:?}");
             let id = result.err().map(|error| error.transaction());
             assert!(id.is_none_or(|id| id == Some(ID)));
+        }
+    }
+
+    /// Who takes a branch that was given up for an aborted one writes its records twice.
+    #[test]
+    fn a_branch_of_which_the_end_is_not_known_is_told_from_an_aborted_one() {
+        for (kind, is_known) in [
+            (HeuristicKind::Aborted, true),
+            (HeuristicKind::Committed, true),
+            (HeuristicKind::Hazard, false),
+            (HeuristicKind::Abandoned, false),
+        ] {
+            let branch = |participant: &str, kind| HeuristicBranch {
+                participant: participant.to_owned(),
+                kind,
+                detail: "evidence".to_owned(),
+            };
+            let outcome = Outcome::Mixed {
+                decision: Decision::Commit,
+                heuristic: vec![branch("eu", HeuristicKind::Aborted), branch("us", kind)],
+            };
+            let error = committed(ID, &outcome).expect_err("it is mixed");
+            let told = error.problem();
+            assert!(told.contains("`eu` heuristic abort (evidence)"), "{told}");
+            assert_eq!(told.contains("may have committed"), !is_known, "{told}");
+            let remedy = error.remedy();
+            assert_eq!(
+                remedy.contains("look into the topics"),
+                !is_known,
+                "{remedy}"
+            );
+            assert!(remedy.contains("repair the data by hand"), "{remedy}");
+            assert!(remedy.ends_with("then forget the transaction"), "{remedy}");
         }
     }
 

@@ -158,3 +158,13 @@ fn help_names_every_exit_code() {
         );
     }
 }
+
+#[test]
+fn help_says_that_nobody_knows_how_a_branch_that_is_given_up_ends() {
+    let help = parse("gtc resolve --help").unwrap_err().to_string();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        help.contains("is given up is not known: it may have committed"),
+        "{help}"
+    );
+}

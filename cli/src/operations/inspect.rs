@@ -1,7 +1,8 @@
 //! `gtc list`, `gtc describe`, `gtc outcome`: they change nothing.
 
-use gtc::Config;
 use gtc::views::TransactionInfo;
+use gtc::{Config, TransactionId};
+use gtc_core::Incarnation;
 use serde::Serialize;
 use serde_json::json;
 
@@ -110,11 +111,10 @@ pub(crate) async fn describe(config: &Config, args: &DescribeArgs) -> Result<Exi
                 args.id
             )));
         }
-        let text = match source::read_ledger(config)? {
-            Some(_) => format!("the log does not know transaction {}; {UNKNOWN}", args.id),
-            None => source::not_started(config),
-        };
-        return Err(Failure::with(Exit::Unknown, text));
+        return Err(Failure::with(
+            Exit::Unknown,
+            unknown(config, &Which::Id(args.id))?,
+        ));
     };
     match args.report.json {
         true => output::json(&Described {
@@ -136,7 +136,31 @@ struct Described<'a> {
     owner_answers: bool,
 }
 
-const UNKNOWN: &str = "it never began, aborted, committed in one phase, was forgotten, or is older than the retention";
+/// Why nothing is known: the log keeps no trace of these, so that it cannot tell one from another.
+const UNKNOWN: &str = "it was forgotten or never begun, aborted, committed in one phase, or is older than the retention";
+
+/// What is said where the log does not know a transaction.
+fn unknown(config: &Config, which: &Which) -> Result<String, Failure> {
+    let Some(ledger) = source::read_ledger(config)? else {
+        return Ok(source::not_started(config));
+    };
+    Ok(match which {
+        Which::Id(id) => unknown_id(*id, ledger.incarnation()),
+        Which::Key(_) => format!("the log does not know a transaction with this key: {UNKNOWN}"),
+    })
+}
+
+/// The number of a start is the first part of an id, and the log knows of every start that it had.
+fn unknown_id(id: TransactionId, last_start: Incarnation) -> String {
+    match id.incarnation > last_start {
+        true => format!(
+            "the log does not know transaction {id}: it never began here, as the last start of this log has \
+             number {}; where the log is a new one in place of another, that one may have known it",
+            last_start.0
+        ),
+        false => format!("the log does not know transaction {id}: {UNKNOWN}"),
+    }
+}
 
 /// Runs `gtc outcome`.
 pub(crate) async fn outcome(config: &Config, args: &OutcomeArgs) -> Result<Exit, Failure> {
@@ -157,7 +181,10 @@ pub(crate) async fn outcome(config: &Config, args: &OutcomeArgs) -> Result<Exit,
         })),
         false => output::line(&told.outcome),
     }
-    Ok(exit_of(&told.outcome, told.from))
+    match exit_of(&told.outcome, told.from) {
+        Exit::Unknown => Err(Failure::with(Exit::Unknown, unknown(config, &which)?)),
+        exit => Ok(exit),
+    }
 }
 
 /// Of what a silent owner works on, the file tells only what has ended.
@@ -245,6 +272,19 @@ mod tests {
         // What needs a hand is told before.
         listed.transactions = self::listed("mixed", From::Log).transactions;
         assert_eq!(judge(&listed), Exit::NeedsHand);
+    }
+
+    #[test]
+    fn forgotten_is_told_from_never_begun_only_where_the_log_knows() {
+        let id = |text: &str| text.parse::<TransactionId>().unwrap();
+        for (asked, last_start, expected) in [
+            ("4-1", 3, "never began here"),
+            ("3-1", 3, "forgotten or never begun"),
+            ("1-1", 3, "forgotten or never begun"),
+        ] {
+            let told = unknown_id(id(asked), Incarnation(last_start));
+            assert!(told.contains(asked) && told.contains(expected), "{told}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::source::{self, Foreign};
 use super::view;
 use crate::args::{ForgetArgs, ResolveArgs, Target};
 use crate::failure::{Exit, Failure};
-use crate::output;
+use crate::{output, remedy};
 
 /// How long the effect of a decision is waited for.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -205,10 +205,8 @@ fn report(
         return Err(Failure::with(
             Exit::NeedsHand,
             format!(
-                "{id} ended otherwise than decided (mixed), and nothing is left to resolve: look into \
-                 the topics (read_committed) of branches that are abandoned or a hazard, which may \
-                 have committed, before anything is written again; repair the data by hand, then \
-                 `gtc forget {id}`"
+                "{id} ended otherwise than decided (mixed), and nothing is left to resolve; {}",
+                remedy::mixed(&id.to_string())
             ),
         ));
     }

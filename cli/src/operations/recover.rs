@@ -10,16 +10,19 @@ use gtc::{Config, Coordinator};
 use gtc_core::BrokerState;
 use serde::Serialize;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{source, view};
 use crate::args::RecoverArgs;
 use crate::failure::{Exit, Failure};
-use crate::output;
+use crate::{output, remedy};
 
 /// What takes longer is told, with who is waited for.
 const TOLD_AFTER: Duration = Duration::from_millis(1_500);
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// The least that is left to each step around the wait, however short that is.
+const STEP_PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 /// What a recovery found and did.
 #[derive(Debug, Serialize)]
@@ -53,11 +56,19 @@ pub(crate) async fn run(config: Config, args: &RecoverArgs) -> Result<Exit, Fail
             source::not_started(&config)
         )));
     };
+    let begun = Instant::now();
+    let patience = patience(args.wait_s);
+    // Whether a log that was moved is stale is worth all the time that the configuration gives it.
+    let config = match args.adopt {
+        true => config,
+        false => config.patience(patience),
+    };
     let open_before: Vec<_> = ledger.list().iter().map(|view| view.id).collect();
-    let (branches_before, silent) = open_branches(&config).await;
+    let (branches_before, silent) = open_branches(&config, patience, |_| true).await;
     let opened = telling(Coordinator::open(config.clone()), || names(&silent)).await;
     let coordinator = opened.map_err(Failure::from_error)?;
-    let recovery = timeout(args.wait_s, coordinator.recovered());
+    let left = args.wait_s.saturating_sub(begun.elapsed());
+    let recovery = timeout(left, coordinator.recovered());
     let waited = telling(recovery, || names(&unverified(&coordinator))).await;
     let recovered = match waited {
         Ok(result) => result.map(|()| true).map_err(Failure::from_error)?,
@@ -66,10 +77,12 @@ pub(crate) async fn run(config: Config, args: &RecoverArgs) -> Result<Exit, Fail
     let described = open_before
         .iter()
         .filter_map(|id| coordinator.describe(*id));
+    let concerned = |name: &str| branches_before.contains_key(name);
+    let found = open_branches(&config, patience, concerned).await;
     let report = Report {
         recovered,
         transactions: described.map(|view| TransactionInfo::from(&view)).collect(),
-        branches: compare(branches_before, &open_branches(&config).await.0),
+        branches: compare(branches_before, found),
         status: coordinator.status(),
     };
     let closed = coordinator.close().await;
@@ -78,6 +91,12 @@ pub(crate) async fn run(config: Config, args: &RecoverArgs) -> Result<Exit, Fail
         tracing::warn!(%error, "closing after the recovery");
     }
     Ok(judge(&report))
+}
+
+/// How long each of the steps around the wait may take: who does not answer takes all of the time that there
+/// is, and what is asked for is the whole.
+fn patience(wait: Duration) -> Duration {
+    (wait / 4).max(STEP_PATIENCE_MIN)
 }
 
 fn judge(report: &Report) -> Exit {
@@ -94,16 +113,26 @@ fn judge(report: &Report) -> Exit {
 
 /// The open transactions under the coordinator's names, by participant, as the clusters list them; and the
 /// participants that did not tell everything.
-async fn open_branches(config: &Config) -> (BTreeMap<String, Vec<String>>, BTreeSet<String>) {
+async fn open_branches(
+    config: &Config,
+    patience: Duration,
+    is_concerned: impl Fn(&str) -> bool,
+) -> (BTreeMap<String, Vec<String>>, BTreeSet<String>) {
     let prefix = format!("gtc.{}.", config.id());
     let (mut asked, mut silent) = (JoinSet::new(), BTreeSet::new());
     for participant in config.participants() {
+        if !is_concerned(participant.name()) {
+            continue;
+        }
         let client = participant.kafka_properties().ok();
         let client = client.and_then(|properties| ControlClient::open(&properties).ok());
         let Some(client) = client else { continue };
         let (name, prefix) = (participant.name().to_owned(), prefix.clone());
         silent.insert(name.clone());
-        asked.spawn(async move { (name, client.list_transactions(&prefix).await) });
+        asked.spawn(async move {
+            let listing = timeout(patience, client.list_transactions(&prefix)).await;
+            (name, listing.unwrap_or_default())
+        });
     }
     let mut open = BTreeMap::new();
     while let Some(answer) = telling(asked.join_next(), || names(&silent)).await {
@@ -151,13 +180,15 @@ fn unverified(coordinator: &Coordinator) -> BTreeSet<String> {
     unverified.map(|found| found.name).collect()
 }
 
+/// Who does not tell everything now has not shown that a branch is ended.
 fn compare(
     before: BTreeMap<String, Vec<String>>,
-    after: &BTreeMap<String, Vec<String>>,
+    (after, silent): (BTreeMap<String, Vec<String>>, BTreeSet<String>),
 ) -> Vec<Branch> {
     let mut branches = Vec::new();
     for (participant, names) in before {
         let still = after.get(&participant);
+        let still = still.filter(|_| !silent.contains(&participant));
         branches.extend(names.into_iter().map(|transactional_id| Branch {
             participant: participant.clone(),
             ended: still.is_some_and(|still| !still.contains(&transactional_id)),
@@ -197,16 +228,20 @@ fn show(report: &Report, json: bool) {
             ));
         }
     }
-    output::line(match judge(report) {
-        Exit::Done => "recovered",
-        _ if only_mixed(report) => MIXED_REMEDY,
-        _ => "not everything is ended: see `gtc list`, mend what it names, and run it again",
+    output::line(&match judge(report) {
+        Exit::Done => "recovered".to_owned(),
+        _ if only_mixed(report) => only_forget_ends_it(),
+        _ => "not everything is ended: see `gtc list`, mend what it names, and run it again"
+            .to_owned(),
     });
 }
 
-const MIXED_REMEDY: &str = "everything is ended, some of it otherwise than decided (mixed): running it \
-    again changes nothing; see `gtc describe ID`, look into the topics before anything is written \
-    again, repair the data, then `gtc forget ID`";
+fn only_forget_ends_it() -> String {
+    let remedy = remedy::mixed("ID");
+    format!(
+        "everything is ended, some of it otherwise than decided (mixed): running it again changes nothing; {remedy}"
+    )
+}
 
 /// Whether all that is left is what only `gtc forget` ends.
 fn only_mixed(report: &Report) -> bool {
@@ -231,13 +266,18 @@ mod tests {
             });
             owned.collect::<BTreeMap<String, Vec<String>>>()
         };
-        let before = map(&[("eu", &["x", "y"]), ("us", &["z"])]);
-        let after = map(&[("eu", &["y"])]);
-        let ended: Vec<_> = compare(before, &after)
+        let before = map(&[("eu", &["x", "y"]), ("us", &["z"]), ("ap", &["w"])]);
+        // What a listing lacks that is not complete may be open all the same.
+        let after = map(&[("eu", &["y"]), ("ap", &[])]);
+        let silent = BTreeSet::from(["ap".to_owned()]);
+        let ended: Vec<_> = compare(before, (after, silent))
             .into_iter()
-            .map(|branch| branch.ended)
+            .map(|branch| (branch.transactional_id, branch.ended))
             .collect();
-        // x is gone, y is there, and of z nobody answered.
-        assert_eq!(ended, [true, false, false]);
+        let expected = [("w", false), ("x", true), ("y", false), ("z", false)];
+        assert_eq!(
+            ended,
+            expected.map(|(name, ended)| (name.to_owned(), ended))
+        );
     }
 }

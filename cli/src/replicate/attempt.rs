@@ -16,6 +16,8 @@ pub(crate) enum Verdict {
     Aborted(Error),
     /// The transaction may have committed.
     InDoubt(TransactionId, Error),
+    /// A branch of it ended otherwise than decided, or may have.
+    Mixed(TransactionId, Error),
     /// Trying again cannot help.
     Fatal(Error),
 }
@@ -62,7 +64,7 @@ pub(crate) async fn abort(transaction: Transaction, cause: Error) -> Verdict {
     let id = transaction.id();
     match transaction.abort(cause.problem()).await {
         // Nothing was decided, so that it can only end as aborted: now, or by the next start.
-        Err(error) if error.kind() == ErrorKind::Heuristic => Verdict::Fatal(error),
+        Err(error) if error.kind() == ErrorKind::Heuristic => Verdict::Mixed(id, error),
         _ => judge(id, cause),
     }
 }
@@ -70,6 +72,7 @@ pub(crate) async fn abort(transaction: Transaction, cause: Error) -> Verdict {
 fn judge(id: TransactionId, error: Error) -> Verdict {
     match error.kind() {
         ErrorKind::InDoubt => Verdict::InDoubt(id, error),
+        ErrorKind::Heuristic => Verdict::Mixed(id, error),
         // The call came too late, as the transaction had ended: the next one has its own state.
         ErrorKind::InvalidState => Verdict::Aborted(error),
         ErrorKind::Aborted | ErrorKind::Timeout | ErrorKind::Unavailable

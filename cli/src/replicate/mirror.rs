@@ -7,7 +7,7 @@ use gtc::kafka::consumer::ConsumerSettings;
 use gtc::kafka::properties::Properties;
 use gtc::{
     Batch, BatchLimits, ConsumerEvent, Coordinator, ErrorKind, KnownOutcome, OffsetReset,
-    ParticipantConfig, TransactionId, TransactionalConsumer,
+    ParticipantConfig, Transaction, TransactionId, TransactionalConsumer,
 };
 use tokio::time::{sleep, timeout};
 
@@ -20,6 +20,7 @@ use super::memory::Memory;
 use super::reporter::{Counts, Reporter};
 use super::route::Route;
 use super::site::Site;
+use super::unsettled;
 use super::watch::{Watch, topics_of};
 use crate::args::ReplicateArgs;
 use crate::failure::{Exit, Failure};
@@ -326,16 +327,14 @@ impl Mirror {
             Ok(is_current) => is_current,
             Err(failure) => {
                 // Whether the topics are still the same is not known: nothing is committed.
-                let _ = transaction
-                    .abort("the source did not tell its topics")
-                    .await;
+                let why = "the source did not tell its topics";
+                self.give_up(transaction, &batch, why).await?;
                 return self.read_again(batch, consumer, &failure.text).await;
             }
         };
         if !is_current {
-            let _ = transaction
-                .abort("the topic was deleted and made again")
-                .await;
+            let why = "the topic was deleted and made again";
+            self.give_up(transaction, &batch, why).await?;
             let topics = topics_of(&batch).into_iter().cloned().collect();
             drop(batch);
             return self.watch.renew(topics, &self.parts.source, consumer).await;
@@ -345,6 +344,30 @@ impl Mirror {
             Err(error) => (Counts::default(), attempt::abort(transaction, error).await),
         };
         self.settle(batch, consumer, outcome).await
+    }
+
+    /// Nothing was decided, so that it ends as aborted unless somebody else ended a branch.
+    async fn give_up(
+        &self,
+        transaction: Transaction,
+        batch: &Batch,
+        why: &str,
+    ) -> Result<(), Failure> {
+        let id = transaction.id();
+        match transaction.abort(why).await {
+            Err(error) if error.kind() == ErrorKind::Heuristic => {
+                Err(self.mixed((id, error.problem()), batch))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn mixed(&self, transaction: (TransactionId, &str), batch: &Batch) -> Failure {
+        unsettled::mixed(transaction, batch, &self.parts.reporter)
+    }
+
+    fn in_doubt(&self, transaction: (TransactionId, &str), batch: &Batch) -> Failure {
+        unsettled::in_doubt(transaction, batch, &self.parts.reporter)
     }
 
     fn is_covered(&self, batch: &Batch) -> bool {
@@ -383,9 +406,7 @@ impl Mirror {
                     .degrade(BATCH, error.to_string());
                 self.await_outcome(id, (batch, counts), consumer).await
             }
-            Verdict::Fatal(error) if error.kind() == ErrorKind::Heuristic => {
-                Err(heuristic(&error.to_string(), error.transaction()))
-            }
+            Verdict::Mixed(id, error) => Err(self.mixed((id, error.problem()), &batch)),
             Verdict::Fatal(error) => Err(self.explain(error).await),
         }
     }
@@ -456,7 +477,7 @@ impl Mirror {
                         .read_again(batch, consumer, "it was in doubt, and aborted")
                         .await;
                 }
-                KnownOutcome::Mixed => return Err(heuristic("it was in doubt", Some(id))),
+                KnownOutcome::Mixed => return Err(self.mixed((id, "it was in doubt"), &batch)),
                 KnownOutcome::Undecided | KnownOutcome::InDoubt => {}
                 // One branch alone leaves no record: it held offsets only, which may go twice.
                 _ => {
@@ -466,11 +487,13 @@ impl Mirror {
                 }
             }
             if let Some(reason) = self.parts.coordinator.status().stopped {
-                return Err(in_doubt(id, &format!("the coordinator stopped: {reason}")));
+                let why = format!("the coordinator stopped: {reason}");
+                return Err(self.in_doubt((id, &why), &batch));
             }
             tokio::select! {
                 () = self.parts.shutdown.asked() => {
-                    return Err(in_doubt(id, "asked to end before it was known"));
+                    let why = "asked to end before it was known";
+                    return Err(self.in_doubt((id, why), &batch));
                 }
                 () = sleep(DOUBT_INTERVAL) => {}
             }
@@ -535,27 +558,4 @@ fn asked(goal: Option<&Goal>) -> Result<(), Failure> {
              in hand is finished: run the same command again to go on",
         )),
     }
-}
-
-/// What an operator does about a mixed transaction before it is forgotten: of a branch that was abandoned, or
-/// is a hazard, nobody knows how it ended.
-pub(super) const MIXED_REMEDY: &str = "look into the topics (read_committed) of each branch that is abandoned \
-    or a hazard, which may have committed, before anything is written again; repair the data";
-
-fn heuristic(why: &str, id: Option<TransactionId>) -> Failure {
-    let id = id.map_or_else(|| "ID".to_owned(), |id| id.to_string());
-    Failure::with(
-        Exit::NeedsHand,
-        format!(
-            "{why}; source and destinations may differ: see `gtc describe {id}`, {MIXED_REMEDY}, then \
-             `gtc forget {id}` and start again"
-        ),
-    )
-}
-
-fn in_doubt(id: TransactionId, why: &str) -> Failure {
-    Failure::with(
-        Exit::NeedsHand,
-        format!("transaction {id} is in doubt, {why}; start again: it is resolved before new work"),
-    )
 }

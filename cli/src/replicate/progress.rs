@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::unsettled::Unsettled;
 use crate::output;
 
 /// The name of the last report.
@@ -64,6 +65,8 @@ pub(crate) struct Report {
     pub(crate) commit_p99_ms: Option<f64>,
     /// What the user should know, in the last report.
     pub(crate) warnings: Vec<String>,
+    /// The transaction that the mirror ended at, mixed or in doubt, in the last report.
+    pub(crate) unsettled: Option<Unsettled>,
 }
 
 /// Collects what happened between two reports.
@@ -75,6 +78,7 @@ pub(crate) struct Progress {
     lag_stale: bool,
     topics: usize,
     warnings: Vec<String>,
+    unsettled: Option<Unsettled>,
     commit_latencies: Vec<Duration>,
     reported: Totals,
     reported_at: Instant,
@@ -94,6 +98,7 @@ impl Progress {
             lag_stale: true,
             topics: 0,
             warnings: Vec::new(),
+            unsettled: None,
             commit_latencies: Vec::new(),
             reported: Totals::default(),
             reported_at: now,
@@ -136,6 +141,11 @@ impl Progress {
         self.warnings.push(text);
     }
 
+    /// To be told in the last report.
+    pub(crate) fn unsettled(&mut self, unsettled: Unsettled) {
+        self.unsettled = Some(unsettled);
+    }
+
     /// Closes the interval since the report before; the last one is about all of them.
     pub(crate) fn report(&mut self, event: &'static str, now: Instant) -> Report {
         let is_last = event == FINISHED;
@@ -166,6 +176,7 @@ impl Progress {
                 true => self.warnings.clone(),
                 false => Vec::new(),
             },
+            unsettled: self.unsettled.clone().filter(|_| is_last),
         };
         self.commit_latencies.clear();
         self.reported = new;

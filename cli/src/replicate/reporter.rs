@@ -10,6 +10,7 @@ use gtc::metrics::MetricKind;
 
 use super::progress::{Display, FINISHED, Progress};
 use super::table;
+use super::unsettled::Unsettled;
 use crate::endpoint::Health;
 
 /// Branches of another log, in the health answer.
@@ -132,6 +133,11 @@ impl Reporter {
     pub(crate) fn warn(&self, text: String) {
         tracing::warn!("{text}");
         self.lock().progress.warn(text);
+    }
+
+    /// The transaction that the mirror ends at, for the last report.
+    pub(crate) fn unsettled(&self, unsettled: Unsettled) {
+        self.lock().progress.unsettled(unsettled);
     }
 
     /// What is in hand has been so for this long; zero once nothing is.

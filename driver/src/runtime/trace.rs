@@ -314,7 +314,7 @@ fn heuristic(txn: TransactionId, branch: &gtc_core::HeuristicBranch) {
         participant = branch.participant,
         kind = %branch.kind,
         detail = branch.detail,
-        "a branch ended otherwise than decided"
+        "a branch ended otherwise than decided, or may have"
     );
     let name = branch.participant.clone();
     ::metrics::counter!(table::HEURISTIC, "participant" => name).increment(1);

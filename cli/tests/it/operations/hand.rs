@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gtc_clusters::{Cluster, ClusterOptions, Proxy, Verdict, shared};
 
 use crate::kafka::{await_rows, await_true, create_topic, end, high_watermark, numbered, produce};
-use crate::program::Place;
+use crate::program::{Ended, Place};
 
 #[test]
 fn orphans_of_a_killed_mirror_are_ended_by_recover() {
@@ -61,6 +61,11 @@ fn a_recovery_that_waits_names_who_does_not_answer() {
         .run("replicate --from a --to b --topic frozen --until-end")
         .expect(0);
     b.pause().unwrap();
+    // What it is told to wait is the whole of it, and not one of its waits.
+    let begun = Instant::now();
+    place.run("recover --wait-s 4").expect(3);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(16), "it took {took:?}");
     let mut running = place.start("recover");
     running.await_stderr("waiting for b to answer");
     assert!(!running.stderr().contains("does not answer in time"));
@@ -133,7 +138,8 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
     create_topic(&b, "given-up", 1, &[]);
     produce(a, "given-up", &numbered(0..10, 1));
     let command = "replicate --from a --to b --topic given-up";
-    let mut running = place.start_with(&format!("{command} --log-format json"), "gtc=debug,info");
+    let watched = format!("{command} --json --log-format json");
+    let mut running = place.start_with(&watched, "gtc=debug,info");
     proxy
         .await_held(Duration::from_secs(30))
         .expect("an EndTxn for b");
@@ -147,6 +153,7 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
         "{}",
         ended.stderr
     );
+    the_records_are_told(&ended, &id);
     proxy.cut_all();
     hold.store(false, Ordering::SeqCst);
 
@@ -155,7 +162,15 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
         "mixed\n"
     );
     let refused = place.run(&format!("{command} --until-end")).expect(3);
-    for part in [&id, "may differ", "before anything is written again"] {
+    // It was another run that knew the records.
+    let group = format!("group `{}` at `a`", place.group());
+    let parts = [
+        &id,
+        "may differ",
+        "before anything is written again",
+        &group,
+    ];
+    for part in parts {
         assert!(
             refused.stderr.contains(part),
             "no {part} in {}",
@@ -176,7 +191,38 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
     }
     place.run(&format!("forget {id}")).expect(0);
     place.run("list").expect(0);
+    let told = place.run(&format!("outcome {id}")).expect(5).stderr;
+    assert!(told.contains("it was forgotten or never begun"), "{told}");
     place.run(&format!("{command} --until-end")).expect(0);
+}
+
+/// Which records of the source a mixed transaction carried: in the error, the log lines and the last report.
+fn the_records_are_told(ended: &Ended, id: &str) {
+    let report = ended.json().pop().unwrap();
+    let unsettled = &report["unsettled"];
+    assert_eq!(
+        (&unsettled["transaction"], &unsettled["outcome"]),
+        (&id.into(), &"mixed".into())
+    );
+    let carried = &unsettled["carried"][0];
+    assert_eq!(
+        (&carried["topic"], &carried["partition"], &carried["first"]),
+        (&"given-up".into(), &0.into(), &0.into())
+    );
+    // How many of the ten records a batch takes is a matter of time.
+    let last = carried["last"].as_i64().unwrap();
+    assert_eq!(carried["records"], last + 1);
+    for part in [
+        format!("it carried the source's records (offsets) given-up-0 0 to {last}"),
+        format!(r#""topic":"given-up","partition":0,"first":0,"last":{last}"#),
+        "may have committed".to_owned(),
+    ] {
+        assert!(
+            ended.stderr.contains(&part),
+            "no {part} in {}",
+            ended.stderr
+        );
+    }
 }
 
 /// A cluster whose answers to EndTxn can be kept from its clients' eyes: the requests are held.

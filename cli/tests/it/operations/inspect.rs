@@ -99,7 +99,17 @@ fn what_the_log_does_not_know_is_said_to_be_unknown() {
     place
         .run("replicate --from a --to b --topic unknown --until-end")
         .expect(0);
-    assert_eq!(place.run("outcome 1-999").expect(5).stdout, "unknown\n");
+    let never = place.run("outcome 9-1").expect(5);
+    assert_eq!(never.stdout, "unknown\n");
+    let told = never.stderr;
+    assert!(
+        told.contains("it never began here, as the last start"),
+        "{told}"
+    );
+    let perhaps = place.run("outcome 1-999").expect(5);
+    assert_eq!(perhaps.stdout, "unknown\n");
+    let told = perhaps.stderr;
+    assert!(told.contains("it was forgotten or never begun"), "{told}");
     assert_eq!(
         place.run("outcome --key nobody").expect(5).stdout,
         "unknown\n"
