@@ -1,21 +1,22 @@
-//! States in eight bytes each: the numbers of a state are paired, and the pairs numbered in turn (recursive indexing,
-//! as in the tree compression of LTSmin). A pair that many states have is kept once.
+//! States in twelve bytes each: what is beside the processes is paired, and the pairs are numbered in turn (recursive
+//! indexing, as in the tree compression of LTSmin). There are few of these pairs, and each is kept once; of pairs of an
+//! owner with its zombies there are about as many as states.
 
 use hashbrown::HashMap;
 
 use super::state::{Left, State};
 
-/// A state, by the numbers of its two halves.
+/// A state, by the numbers of its processes and of all else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packed {
-    processes: u32,
+    owner: u32,
+    zombies: u32,
     rest: u32,
 }
 
 /// The pairs that were seen.
 #[derive(Default)]
 pub struct Packing {
-    processes: Pairs<(u32, u32)>,
     rest: Pairs<(u32, u32)>,
     outside: Pairs<(u32, u32)>,
     past: Pairs<(u32, Left)>,
@@ -27,20 +28,20 @@ impl Packing {
         let outside = self.outside.number((state.clusters, state.network));
         let past = self.past.number((state.book, state.left));
         Packed {
-            processes: self.processes.number((state.owner, state.zombies)),
+            owner: state.owner,
+            zombies: state.zombies,
             rest: self.rest.number((outside, past)),
         }
     }
 
     /// The state that it stands for.
     pub fn unpack(&self, packed: Packed) -> State {
-        let (owner, zombies) = self.processes.pair(packed.processes);
         let (outside, past) = self.rest.pair(packed.rest);
         let (clusters, network) = self.outside.pair(outside);
         let (book, left) = self.past.pair(past);
         State {
-            owner,
-            zombies,
+            owner: packed.owner,
+            zombies: packed.zombies,
             clusters,
             book,
             network,
