@@ -479,7 +479,10 @@ impl Mirror {
                 }
                 KnownOutcome::Mixed => return Err(self.mixed((id, "it was in doubt"), &batch)),
                 KnownOutcome::Undecided | KnownOutcome::InDoubt => {}
-                // One branch alone leaves no record: it held offsets only, which may go twice.
+                // One branch alone leaves no record: it held offsets only, which may go twice. Records may not.
+                _ if self.parts.route.sends_any(&batch.records) => {
+                    return Err(unsettled::forgotten(id, &batch, &self.parts.reporter));
+                }
                 _ => {
                     return self
                         .read_again(batch, consumer, "nobody knows how it ended")

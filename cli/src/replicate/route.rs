@@ -46,6 +46,13 @@ impl Route {
         self.destinations.len()
     }
 
+    /// Whether any of the records goes anywhere.
+    pub(crate) fn sends_any(&self, records: &[ConsumedRecord]) -> bool {
+        records
+            .iter()
+            .any(|record| !self.targets(record).is_empty())
+    }
+
     /// The record as it is written: the same, with this hop behind its headers.
     pub(crate) fn outgoing(&self, record: ConsumedRecord) -> OutgoingRecord {
         let mut outgoing = OutgoingRecord::to(Arc::clone(&record.topic));

@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 20;
 pub(crate) struct Unsettled {
     /// Its id.
     transaction: String,
-    /// `mixed` or `in-doubt`.
+    /// `mixed`, `in-doubt`, or `unknown` where it was in doubt and is forgotten.
     outcome: &'static str,
     /// The records of the source in it.
     carried: Vec<Range>,
@@ -66,6 +66,19 @@ pub(crate) fn in_doubt(
         Exit::NeedsHand,
         format!(
             "transaction {id} is in doubt, {why}: {carried}; start again: it is resolved before new work"
+        ),
+    )
+}
+
+/// A batch whose transaction was in doubt, and is known no more: to send it again could write it twice.
+pub(crate) fn forgotten(id: TransactionId, batch: &Batch, reporter: &Reporter) -> Failure {
+    let carried = note((id, "unknown"), batch, reporter);
+    Failure::with(
+        Exit::NeedsHand,
+        format!(
+            "transaction {id} was in doubt, and the log knows no more how it ended, as it was forgotten or \
+             outcomes_max is too small: {carried}; start again, which goes on at the group's offsets: they \
+             are behind these records where they were committed"
         ),
     )
 }

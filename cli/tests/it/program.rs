@@ -123,6 +123,11 @@ impl Place {
         fs::rename(self.dir.join("log"), self.dir.join("lost")).unwrap();
     }
 
+    /// The directory of the log.
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
     /// Takes the socket away on which the owner hears operators.
     pub fn remove_socket(&self) {
         fs::remove_file(self.dir.join("log").join("admin.sock")).unwrap();

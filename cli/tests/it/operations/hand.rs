@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use gtc::admin::{self, AdminRequest, DecisionName};
 use gtc_clusters::{Cluster, ClusterOptions, Proxy, Verdict, shared};
 
 use crate::kafka::{await_rows, await_true, create_topic, end, high_watermark, numbered, produce};
@@ -194,6 +195,50 @@ fn a_branch_given_up_is_listed_until_it_is_forgotten() {
     let told = place.run(&format!("outcome {id}")).expect(5).stderr;
     assert!(told.contains("it was forgotten or never begun"), "{told}");
     place.run(&format!("{command} --until-end")).expect(0);
+}
+
+/// A batch whose outcome is known no more may be at its destination already: it is not sent again.
+#[test]
+fn a_batch_whose_outcome_was_forgotten_while_it_was_in_doubt_is_not_sent_again() {
+    let [a] = shared::plain(1).unwrap()[..] else {
+        unreachable!()
+    };
+    let hold = Arc::new(AtomicBool::new(true));
+    let (proxy, b) = behind_proxy("forgotten", &hold);
+    let place = Place::new("forgotten", &[("a", a), ("b", &b)]);
+    place.limit(&["report_timeout_ms = 200"]);
+    create_topic(a, "forgotten", 1, &[]);
+    create_topic(&b, "forgotten", 1, &[]);
+    produce(a, "forgotten", &numbered(0..10, 1));
+    let command = "replicate --from a --to b --topic forgotten --json --log-format json";
+    let mut running = place.start_with(command, "gtc=debug,info");
+    running.await_stderr("in doubt: nothing more is sent until it is known");
+    let id = last_decided(&running.stderr());
+    give_up_and_forget(&place, &id);
+    let ended = running.await_end().expect(3);
+    let unsettled = &ended.json().pop().unwrap()["unsettled"];
+    assert_eq!(unsettled["transaction"], id, "{unsettled}");
+    proxy.cut_all();
+    hold.store(false, Ordering::SeqCst);
+}
+
+/// So soon after each other that a mirror, which looks five times a second, hardly ever sees what is between.
+fn give_up_and_forget(place: &Place, id: &str) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let log = place.log();
+    let ask = |request: AdminRequest| runtime.block_on(admin::ask(&log, &request));
+    let transaction = || id.to_owned();
+    ask(AdminRequest::Resolve {
+        transaction: transaction(),
+        decision: DecisionName::Abort,
+    })
+    .unwrap();
+    await_true("it to be forgotten", || {
+        ask(AdminRequest::Forget {
+            transaction: transaction(),
+        })
+        .is_ok()
+    });
 }
 
 /// Which records of the source a mixed transaction carried: in the error, the log lines and the last report.
