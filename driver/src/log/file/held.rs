@@ -78,6 +78,7 @@ fn is_absent(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     use super::super::directory::acquire;
     use super::*;
@@ -107,14 +108,16 @@ mod tests {
         let directory = std::env::temp_dir().join(name);
         let done = AtomicBool::new(false);
         let refused = std::thread::scope(|scope| {
-            for _ in 0..4 {
+            for _ in 0..8 {
                 scope.spawn(|| {
                     while !done.load(Ordering::Relaxed) {
                         let _ = holder(&directory);
+                        // Without a pause somebody looks in almost every moment, which is nothing that happens.
+                        std::thread::sleep(Duration::from_micros(100));
                     }
                 });
             }
-            let refused = (0..100).find_map(|_| acquire(&directory).err());
+            let refused = (0..500).find_map(|_| acquire(&directory).err());
             done.store(true, Ordering::Relaxed);
             refused
         });
