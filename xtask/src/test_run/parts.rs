@@ -17,7 +17,7 @@ const TEST: [&str; 3] = ["test", "--workspace", "--all-features"];
 /// More at once would wait for processors, and tests with brokers have time-outs.
 const AT_ONCE: usize = 2;
 /// Several times what any part takes beside another one on a busy machine.
-const LIMIT: Duration = Duration::from_secs(25 * 60);
+const LIMIT: Duration = Duration::from_secs(30 * 60);
 /// They begin first, so that none of them is left to run alone in the end.
 const LONG: [&str; 7] = [
     "gtc crash_matrix",
