@@ -18,7 +18,7 @@ mod turns;
 
 use std::process::ExitCode;
 
-use command::{Failure, Step, cargo};
+use command::{Failure, Step, cargo, program, root};
 use prerequisites::{Need, require};
 
 fn main() -> ExitCode {
@@ -91,15 +91,9 @@ fn demo(arguments: &[String]) -> Result<(), Failure> {
         cargo(&["build", "--release", "-p", "gtc-cli", "-p", "gtc-chaos"]),
     )
     .run()?;
-    let mut demo = cargo(&[
-        "run",
-        "--quiet",
-        "--release",
-        "-p",
-        "gtc-chaos",
-        "--",
-        "demo",
-    ]);
+    // Not by cargo, which would choose other features for one package alone, and build it all once more.
+    let mut demo = program(root().join("target/release/gtc-chaos"));
+    demo.arg("demo").current_dir(root());
     // A first `--` only kept `--help` from xtask.
     demo.args(
         arguments
