@@ -123,7 +123,9 @@ mod tests {
         assert!(told[1].ends_with("sleep 1000"), "{told:?}");
         // A zombie has no command line any more.
         let is_gone = |process: &Process| Process::of(process.id).words.is_empty();
+        let killed = Instant::now();
         while !family.iter().all(is_gone) {
+            assert!(killed.elapsed() < Duration::from_secs(60), "{told:?}");
             sleep(LOOK);
         }
     }

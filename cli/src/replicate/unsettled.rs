@@ -77,8 +77,9 @@ pub(crate) fn forgotten(id: TransactionId, batch: &Batch, reporter: &Reporter) -
         Exit::NeedsHand,
         format!(
             "transaction {id} was in doubt, and the log knows no more how it ended, as it was forgotten or \
-             outcomes_max is too small: {carried}; start again, which goes on at the group's offsets: they \
-             are behind these records where they were committed"
+             outcomes_max is too small: {carried}; its branches may have ended each in its own way: look for these \
+             records in the topics of every destination (read_committed) before it is started again, which goes \
+             on at the group's offsets"
         ),
     )
 }
