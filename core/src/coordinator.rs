@@ -37,6 +37,8 @@ use crate::timers::{Timer, Timers};
 use journal::Journal;
 use state::{BranchAt, Participant, Settling, ToldOfOwn, Transaction};
 
+#[cfg(feature = "explore")]
+pub use explore::Part;
 pub use views::{Counters, SlotCounts};
 
 /// What an action was for; its response is given to that.

@@ -51,6 +51,8 @@ pub use broken::Broken;
 pub use config::{
     Backoff, Config, ConfigError, GivesWay, Limits, ParticipantConfig, validate_name,
 };
+#[cfg(feature = "explore")]
+pub use coordinator::Part;
 pub use coordinator::{Coordinator, Counters, SlotCounts};
 pub use event::{
     AbortReason, BranchView, Event, ForeignBranch, HeuristicBranch, HeuristicKind, Outcome,

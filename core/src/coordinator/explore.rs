@@ -1,5 +1,9 @@
 //! For searches that visit every state: states that behave alike are made equal.
 
+mod parts;
+
+pub use parts::Part;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +15,8 @@ use super::{Coordinator, Pending};
 use crate::action::WaitReason;
 use crate::backoff::Jitter;
 use crate::ending::Ending;
-use crate::identity::ActionId;
+use crate::identity::{ActionId, Incarnation};
+use crate::ledger::Ledger;
 use crate::time::{Now, Time};
 use crate::timers::Timer;
 
@@ -117,6 +122,14 @@ impl Coordinator {
             }
             other => other.reason(),
         }
+    }
+}
+
+impl Ledger {
+    /// Names of this participant were made known by this incarnation: it may initialise its probe.
+    #[must_use]
+    pub fn has_named(&self, participant: &str, incarnation: Incarnation) -> bool {
+        self.names.contains_key(&(participant.into(), incarnation))
     }
 }
 

@@ -1,4 +1,6 @@
 mod own;
+#[cfg(feature = "explore")]
+mod parts;
 
 use alloc::string::ToString;
 use alloc::vec;

@@ -52,6 +52,10 @@ fn main() -> ExitCode {
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let mut arguments = Arguments::default();
     while let Some(word) = words.next() {
+        if word == "--help" {
+            println!("{USAGE}\n\nWorlds: {}", names().join(", "));
+            std::process::exit(0);
+        }
         if word == "--json" {
             arguments.json = true;
             continue;

@@ -2,12 +2,13 @@
 
 use gtc_core::{
     Action, ActionId, BranchIdentity, BrokerState, ConnectReport, Decision, EndAnswer, Inquiry,
-    Listing, Response, SlotCondition,
+    Listing, Response, SlotCondition, SlotName,
 };
 
 use super::engine::{Engine, Input};
 use super::judge;
 use super::state::{Message, Scene};
+use super::world::Writers;
 use super::writers::{end_call, opened};
 use crate::model::broker::{Broker, Call, Fate, Reply, control_version};
 use crate::violation::Violation;
@@ -63,13 +64,14 @@ impl Engine {
 
     /// What a call does to a broker, and its answer.
     pub fn call(&mut self, broker: u32, message: u32, call: &Call) -> (u32, Reply) {
+        let to = self.parts.messages.value(message).to;
         if let Some(done) = self.called.get(&(broker, message)) {
             return *done;
         }
         let mut after = Broker::clone(self.parts.brokers.value(broker));
         let reply = match after.producer(call.id()) {
-            // Nobody asks for the epoch of a probe, which would tell apart how often it was initialised.
-            Some(producer) if is_probe(call.id()) => Reply::Done(producer),
+            // Nobody asks for the epoch of such a name, which would tell apart how often it was initialised.
+            Some(producer) if self.is_unwritten(to, call.id()) => Reply::Done(producer),
             _ => after.call(&as_it_arrives(call, &after), 0),
         };
         if !self.world.slow_markers {
@@ -137,7 +139,9 @@ impl Engine {
             return Ok(());
         };
         let slow = self.world.slow_answers && !is_private(&action);
-        let later = slow || matches!(action, Action::List { .. });
+        let listing = matches!(action, Action::List { .. });
+        let settled = listing && self.is_settled_for(scene, who, &action);
+        let later = slow || (listing && !settled);
         let Some(response) = self.perform(scene, who, &action, passage)? else {
             // Its client repeats it until the markers of what was ended before are written.
             scene.actors[who]
@@ -374,6 +378,16 @@ pub fn is_private(action: &Action) -> bool {
 /// No branch is ever written under the name of a probe.
 fn is_probe(transactional_id: &str) -> bool {
     transactional_id.ends_with(".0")
+}
+
+impl Engine {
+    /// No branch is ever written under this name: it is a probe's, or a coordinator's where only the application's
+    /// own producers write.
+    pub fn is_unwritten(&self, p: usize, transactional_id: &str) -> bool {
+        let own = matches!(self.world.participants[p], Writers::Own(_));
+        let named = SlotName::parse("w", transactional_id).is_some();
+        is_probe(transactional_id) || (own && named)
+    }
 }
 
 /// A request that opens a branch which is over opens something else.

@@ -156,7 +156,7 @@ impl Engine {
         if let Some(stepped) = self.stepped.get(&key) {
             return Ok(stepped.clone());
         }
-        let mut coordinator = Coordinator::clone(self.parts.cores.value(core));
+        let mut coordinator = self.parts.cores.value(core);
         let (coordinator, answer) = guarded(|| {
             let answer = match key.1.clone() {
                 Input::Request(request) => match coordinator.handle_request(request, NOW) {
@@ -211,7 +211,7 @@ impl Engine {
         judge::core_is_valid(&core)?;
         stepped.numbers = core.level(NOW);
         stepped.due = core.due();
-        stepped.core = self.parts.cores.number(core.into());
+        stepped.core = self.parts.cores.number(core);
         Ok(stepped)
     }
 }

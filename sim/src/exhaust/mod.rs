@@ -3,6 +3,7 @@
 
 mod app;
 mod clusters;
+mod cores;
 mod engine;
 mod intern;
 mod judge;

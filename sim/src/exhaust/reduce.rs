@@ -1,12 +1,12 @@
 //! Steps that are taken before all others, because their order makes no difference.
 
-use gtc_core::{Action, ActionId, SlotName};
+use gtc_core::{Action, ActionId, Incarnation, SlotName};
 
 use super::clusters::{Passage, is_private};
 use super::engine::Engine;
-use super::state::{Local, Scene};
+use super::state::{Actor, Local, Scene};
 use super::step::{Step, Sync};
-use super::world::World;
+use super::world::{World, Writers};
 use crate::model::broker::Call;
 
 impl Engine {
@@ -95,6 +95,12 @@ impl Engine {
                     let (p, call) = self.call_of(scene, who, action);
                     self.is_refused(scene, p, &call)
                 }
+                // A successor's probe stops it, whatever else it sees.
+                Action::List { participant, .. } => {
+                    let probed = self.probed(scene, usize::from(participant.0));
+                    let own = scene.actors[who].local.incarnation;
+                    probed.iter().any(|incarnation| *incarnation > own)
+                }
                 _ => false,
             },
             _ => false,
@@ -111,6 +117,80 @@ impl Engine {
             now.producer_id != producer.producer_id || now.epoch > producer.epoch + 1
         });
         over && !broker.is_ending(id)
+    }
+
+    /// Private actions come first, as nobody else can tell when they happen.
+    pub fn private_action(&self, scene: &Scene) -> Option<(usize, ActionId)> {
+        let actors = scene.actors.iter().enumerate();
+        actors
+            .filter_map(|(who, actor)| {
+                let mut outstanding = actor.local.outstanding.iter();
+                let private = outstanding.find(|(_, action)| {
+                    is_private(action) || self.is_settled_for(scene, who, action)
+                });
+                private.map(|(id, _)| (who, *id))
+            })
+            .next()
+    }
+
+    /// An action whose answer is the same whatever others do, and which makes none of theirs another. A start that
+    /// followed would tell how far this one was.
+    pub fn is_settled_for(&self, scene: &Scene, who: usize, action: &Action) -> bool {
+        let kinds = self.world.kinds;
+        let starts = kinds.crash || (kinds.zombie && scene.left.zombies > 0);
+        if !self.world.reduced || (starts && scene.left.faults > 0) {
+            return false;
+        }
+        match action {
+            Action::Fence {
+                participant,
+                transactional_id,
+                ..
+            }
+            | Action::Inquire {
+                participant,
+                transactional_id,
+            } => self.is_unwritten(usize::from(participant.0), transactional_id),
+            Action::List { participant, .. } => {
+                who == 0 && self.is_listed(scene, usize::from(participant.0))
+            }
+            _ => false,
+        }
+    }
+
+    /// What the owner looks for in a listing does not change any more.
+    ///
+    /// Before it has initialised its probe, it looks for names that its log never made: whoever lives only initialises
+    /// names that the log has. Later it looks for what is open, which nothing ever is under such a name where the
+    /// application's own producers write, and for names, of which only a zombie's probe may still come.
+    fn is_listed(&self, scene: &Scene, p: usize) -> bool {
+        let listed = self
+            .broker(scene, p)
+            .list(&SlotName::coordinator_prefix("w"));
+        let names = listed
+            .iter()
+            .filter_map(|listed| SlotName::parse("w", &listed.transactional_id));
+        let probed: Vec<Incarnation> = names.map(|name| name.incarnation).collect();
+        let has_probed = |actor: &Actor| probed.contains(&actor.local.incarnation);
+        let (ledger, participant) = (&scene.book.ledger, &self.config.participants[p].name);
+        let may_probe = |zombie: &Actor| {
+            !has_probed(zombie) && ledger.has_named(participant, zombie.local.incarnation)
+        };
+        let own = matches!(self.world.participants[p], Writers::Own(_));
+        let looks = !has_probed(&scene.actors[0]);
+        looks || (own && !scene.actors[1..].iter().any(may_probe))
+    }
+
+    /// Whose names were initialised at a cluster: the first of each is its probe.
+    fn probed(&self, scene: &Scene, p: usize) -> Vec<Incarnation> {
+        let listed = self
+            .broker(scene, p)
+            .list(&SlotName::coordinator_prefix("w"));
+        listed
+            .iter()
+            .filter_map(|listed| SlotName::parse("w", &listed.transactional_id))
+            .map(|name| name.incarnation)
+            .collect()
     }
 
     /// No request in the network is for this name, and no zombie knows it or may find it in a listing: one that has
@@ -159,16 +239,4 @@ fn is_blind(local: &Local, (p, id): (usize, &str)) -> bool {
             } => usize::from(participant.0) == p && *branch.transactional_id == *id,
             _ => false,
         })
-}
-
-/// Private actions come first, as nobody else can tell when they happen.
-pub fn private_action(scene: &Scene) -> Option<(usize, ActionId)> {
-    let actors = scene.actors.iter().enumerate();
-    actors
-        .filter_map(|(who, actor)| {
-            let mut outstanding = actor.local.outstanding.iter();
-            let private = outstanding.find(|(_, action)| is_private(action));
-            private.map(|(id, _)| (who, *id))
-        })
-        .next()
 }

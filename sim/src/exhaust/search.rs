@@ -19,11 +19,11 @@ use crate::violation::Violation;
 /// How far a search is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Different states so far.
+    /// Different states so far, without those that only one step leads on from.
     pub states: u64,
     /// Those of them whose successors are not known yet: a search whose number of these falls comes to its end.
     pub open: u64,
-    /// Steps of the shortest way to the state that it is at.
+    /// How many states are on a shortest way to the one that it is at.
     pub depth: u32,
 }
 
@@ -45,7 +45,7 @@ impl Default for Limits {
 /// What a search found.
 #[derive(Debug)]
 pub struct Report {
-    /// Different states.
+    /// Different states, without those that only one step leads on from.
     pub states: u64,
     /// Steps that were taken.
     pub transitions: u64,
@@ -53,7 +53,7 @@ pub struct Report {
     pub cores: u64,
     /// Different ends: what clusters and logs hold, and what was told, once nothing is under way.
     pub ends: u64,
-    /// Steps of the longest of all shortest ways to a state.
+    /// How many states are on the longest of all shortest ways to one.
     pub depth: u32,
     /// The most memory that the process held, in bytes; 0 where the system does not tell.
     pub memory: u64,
@@ -228,10 +228,10 @@ impl Search {
         let healing = healing(&steps);
         for step in steps.all {
             let mut after = scene.clone();
+            let transitions = &mut self.transitions;
             self.engine
-                .take_step(&mut after, step)
+                .go(&mut after, step, |_, _, _| *transitions += 1)
                 .map_err(|violation| broken(Some(step), violation))?;
-            self.transitions += 1;
             let state = self.engine.parts.close(after);
             let found = self.visit(state, number);
             if healing == Some(step) && !steps.ended {
@@ -291,11 +291,10 @@ impl Search {
         way.reverse();
         let mut trace: Vec<String> = way
             .windows(2)
-            .map(|pair| self.line(pair[0], pair[1]))
+            .flat_map(|pair| self.lines(pair[0], pair[1]))
             .collect();
         if let Some(step) = broken.step {
-            let scene = self.engine.parts.open(self.state(broken.state));
-            trace.push(self.engine.story(&scene, step));
+            trace.extend(self.told(broken.state, step).0);
         }
         if broken.violation.invariant == ac5_termination::NAME {
             trace.extend(self.round(broken.state));
@@ -316,7 +315,7 @@ impl Search {
             if next >= ENDED {
                 return lines;
             }
-            lines.push(self.line(at, next));
+            lines.extend(self.lines(at, next));
             at = next;
             if at == from {
                 return lines;
@@ -324,18 +323,24 @@ impl Search {
         }
     }
 
-    /// The step from one state to another, in words.
-    fn line(&mut self, from: u32, to: u32) -> String {
-        let scene = self.engine.parts.open(self.state(from));
-        let wanted = self.state(to);
-        for step in self.engine.steps(&scene).all {
-            let mut after = scene.clone();
-            let taken = self.engine.take_step(&mut after, step);
-            if taken.is_ok() && self.engine.parts.close(after) == wanted {
-                return self.engine.story(&scene, step);
-            }
-        }
-        "something that cannot be repeated".into()
+    /// The steps from one state to another, in words.
+    fn lines(&mut self, from: u32, to: u32) -> Vec<String> {
+        let (scene, wanted) = (self.engine.parts.open(self.state(from)), self.state(to));
+        let mut steps = self.engine.steps(&scene).all.into_iter();
+        let told = steps.find_map(|step| {
+            let (lines, found) = self.told(from, step);
+            (found == Some(wanted)).then_some(lines)
+        });
+        told.unwrap_or_else(|| vec!["something that cannot be repeated".into()])
+    }
+
+    /// A step and those that follow as the only ones, in words, and where they lead; `None` if to a violation.
+    fn told(&mut self, from: u32, step: Step) -> (Vec<String>, Option<State>) {
+        let mut scene = self.engine.parts.open(self.state(from));
+        let mut lines = Vec::new();
+        let told = |engine: &Engine, scene: &Scene, step| lines.push(engine.story(scene, step));
+        let gone = self.engine.go(&mut scene, step, told);
+        (lines, gone.ok().map(|()| self.engine.parts.close(scene)))
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gtc_core::{
-    Action, ActionId, Coordinator, Incarnation, Ledger, ProducerIdentity, Record, Response, SlotId,
+    Action, ActionId, Incarnation, Ledger, ProducerIdentity, Record, Response, SlotId,
     TransactionId,
 };
 
+use super::cores::Cores;
 use super::intern::{Held, Interner};
 use crate::model::broker::{Broker, Call};
 
@@ -182,7 +183,7 @@ pub struct Message {
 /// All parts that were seen.
 #[derive(Default)]
 pub struct Parts {
-    pub cores: Interner<Coordinator>,
+    pub cores: Cores,
     pub locals: Interner<Local>,
     pub processes: Interner<Process>,
     pub zombies: Interner<Vec<u32>>,

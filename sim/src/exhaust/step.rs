@@ -4,8 +4,8 @@ use gtc_core::{ActionId, Decision, WaitReason};
 
 use super::clusters::{Passage, Sender};
 use super::engine::Engine;
-use super::reduce::private_action;
 use super::state::{Scene, Stage, Write};
+use crate::violation::Violation;
 
 /// One thing that can happen. `who` is a process: 0 the owner of the log, then the zombies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,40 @@ pub struct Steps {
     pub ended: bool,
 }
 
+/// So many steps follow another at most as the only ones: where it goes round, that has to be seen.
+const FOLLOWING_MAX: u32 = 1_000;
+
 impl Engine {
+    /// Takes a step, and those that follow as the only ones possible: the states in between need not be kept.
+    /// `before` is told of each.
+    pub fn go(
+        &mut self,
+        scene: &mut Scene,
+        first: Step,
+        mut before: impl FnMut(&Self, &Scene, Step),
+    ) -> Result<(), Violation> {
+        let (mut next, mut left) = (Some(first), FOLLOWING_MAX);
+        while let Some(step) = next {
+            before(self, scene, step);
+            self.take_step(scene, step)?;
+            left -= 1;
+            next = self.only_step(scene).filter(|_| left > 0);
+        }
+        Ok(())
+    }
+
+    /// The step that comes next whatever happens, unless the search has to see the state before it.
+    fn only_step(&mut self, scene: &Scene) -> Option<Step> {
+        if !self.world.reduced {
+            return None;
+        }
+        let steps = self.steps(scene);
+        match steps.all[..] {
+            [step] if !steps.ended && !step.is_fault() && !step.takes_time() => Some(step),
+            _ => None,
+        }
+    }
+
     /// What can happen next in a state.
     pub fn steps(&mut self, scene: &Scene) -> Steps {
         let mut steps = Steps::default();
@@ -101,7 +134,7 @@ impl Engine {
             return steps;
         }
         if self.world.reduced {
-            if let Some((who, id)) = private_action(scene) {
+            if let Some((who, id)) = self.private_action(scene) {
                 self.runs(scene, (who, id), &mut steps.all);
                 return steps;
             }
