@@ -59,15 +59,21 @@ fn a_crash_at_any_step_of_one_transaction_does_no_harm() {
 #[test]
 fn what_is_reduced_is_found_without_reduction_too() {
     // A step that came too early where a zombie may be cost ends in `v1` when it initialised a slot, and in `v1-v2`
-    // when it ended a branch; and in `v2` with two crashes when a start looked at one cluster before it died at another.
+    // when it ended a branch; and where a process may die, when it initialised a slot or a probe (`v1`), or when a
+    // start looked at one cluster although it might die at another (`v2`).
     let crash = Faults {
         crash: true,
         ..Faults::default()
+    };
+    let crash_and_loss = Faults {
+        loss: true,
+        ..crash
     };
     let worlds = [
         ("v1", MESSAGES, 1, 1),
         ("v1", Faults::USUAL, 1, 2),
         ("v1-v2", Faults::USUAL, 1, 2),
+        ("v1", crash_and_loss, 2, 1),
         ("v2", crash, 2, 1),
     ];
     for (name, kinds, faults, transactions) in worlds {

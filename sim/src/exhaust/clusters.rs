@@ -365,14 +365,11 @@ impl Sender {
 }
 
 /// What only its own process sees of it: neither clusters nor the log.
-pub fn is_private(action: &Action) -> bool {
-    match action {
-        Action::Connect { .. } | Action::VerifySlot { .. } | Action::CloseSlot { .. } => true,
-        Action::Fence {
-            transactional_id, ..
-        } => is_probe(transactional_id),
-        _ => false,
-    }
+pub const fn is_private(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Connect { .. } | Action::VerifySlot { .. } | Action::CloseSlot { .. }
+    )
 }
 
 /// No branch is ever written under the name of a probe.

@@ -14,22 +14,22 @@ impl Engine {
     /// steps of others happen makes no difference, so it is taken first. It is on a name that only the owner can
     /// reach, and no zombie that may still list would be surprised by.
     ///
-    /// To initialise a name that the log knows leaves no trace for a successor, and a vote leaves none when its owner
-    /// dies. But a zombie could initialise the name after its successor has listed the cluster, and be told another
-    /// vote after its successor has ended the branch: so both wait where one may still come. All else that the owner
-    /// does on such a name, or in the log, a crash would tell from what it did not do. And where a zombie lives, it can
-    /// make the end of one branch fail after that of another: which is recorded then, so that no end comes first.
+    /// A vote leaves no trace when its owner dies. But a zombie could be told another vote after its successor has ended
+    /// the branch: so it waits where one may still come. All else that the owner does on such a name, or in the log, a
+    /// crash would tell from what it did not do, if only by the name that exists. And where a zombie lives, it can make
+    /// the end of one branch fail after that of another: which is recorded then, so that no end comes first.
     pub fn undisturbed(&self, scene: &Scene, steps: &mut Vec<Step>) {
         let local = &scene.actors[0].local;
         let (last, kinds) = (scene.left.faults == 0, self.world.kinds);
         let zombie = kinds.zombie && scene.left.zombies > 0;
         let held = last || !(zombie || kinds.expiry);
+        let kept = held && !self.may_start(scene);
         let alone = |action: &Action| match action {
             Action::OpenSlot {
                 participant,
                 transactional_id,
                 ..
-            } => held && self.is_alone(scene, (usize::from(participant.0), transactional_id)),
+            } => kept && self.is_alone(scene, (usize::from(participant.0), transactional_id)),
             Action::Prepare {
                 participant,
                 transactional_id,
@@ -136,9 +136,7 @@ impl Engine {
     /// An action whose answer is the same whatever others do, and which makes none of theirs another. A start that
     /// followed would tell how far this one was.
     pub fn is_settled_for(&self, scene: &Scene, who: usize, action: &Action) -> bool {
-        let kinds = self.world.kinds;
-        let starts = kinds.crash || (kinds.zombie && scene.left.zombies > 0);
-        if !self.world.reduced || (starts && scene.left.faults > 0) {
+        if !self.world.reduced || self.may_start(scene) {
             return false;
         }
         match action {
@@ -156,6 +154,12 @@ impl Engine {
             }
             _ => false,
         }
+    }
+
+    /// A fault may make another start.
+    fn may_start(&self, scene: &Scene) -> bool {
+        let kinds = self.world.kinds;
+        scene.left.faults > 0 && (kinds.crash || (kinds.zombie && scene.left.zombies > 0))
     }
 
     /// What the owner looks for in a listing does not change any more.

@@ -2,7 +2,7 @@
 
 use gtc_core::{AppendFailure, Incarnation, Record, Response, WaitReason};
 
-use super::clusters::{Sender, is_private};
+use super::clusters::Sender;
 use super::engine::{Engine, Input};
 use super::judge;
 use super::state::{Batch, Book, Local, Scene};
@@ -129,8 +129,12 @@ impl Engine {
     fn lose(&mut self, scene: &mut Scene, who: usize) {
         let local = Local::clone(&scene.actors[who].local);
         for action in local.outstanding.values() {
-            if Sender::of(action).changes() && !is_private(action) && !is_unsent(&local, action) {
-                let (to, call) = self.call_of(scene, who, action);
+            if !Sender::of(action).changes() || is_unsent(&local, action) {
+                continue;
+            }
+            let (to, call) = self.call_of(scene, who, action);
+            // Whether a name exists that nothing is written under makes no difference.
+            if !self.is_unwritten(to, call.id()) {
                 let message = self.message(to, call);
                 self.post(scene, message);
             }

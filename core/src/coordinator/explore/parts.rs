@@ -1,5 +1,6 @@
 //! Coordinators in parts: among many that differ little, there are few different parts of each kind.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem::take;
 
@@ -18,7 +19,7 @@ pub struct Part(Kind);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     /// What is left without the others.
-    Rest(Coordinator),
+    Rest(Box<Coordinator>),
     Ledger(Ledger),
     Pending(Rising<ActionId, Pending>),
     Journal(Journal),
@@ -47,7 +48,7 @@ impl Coordinator {
             Kind::Timers(take(&mut self.timers)),
             Kind::Transactions(transactions),
         ];
-        let kinds = core::iter::once(Kind::Rest(self)).chain(others);
+        let kinds = core::iter::once(Kind::Rest(self.into())).chain(others);
         let kinds = kinds.chain(participants.map(Kind::Participant));
         kinds.chain(branches).map(Part).collect()
     }
@@ -82,6 +83,6 @@ impl Coordinator {
             };
             transaction.branches = branches;
         }
-        next().is_none().then_some(whole)
+        next().is_none().then_some(*whole)
     }
 }
