@@ -64,10 +64,10 @@ impl Engine {
 
     /// What a call does to a broker, and its answer.
     pub fn call(&mut self, broker: u32, message: u32, call: &Call) -> (u32, Reply) {
-        let to = self.parts.messages.value(message).to;
         if let Some(done) = self.called.get(&(broker, message)) {
             return *done;
         }
+        let to = self.parts.messages.value(message).to;
         let mut after = Broker::clone(self.parts.brokers.value(broker));
         let reply = match after.producer(call.id()) {
             // Nobody asks for the epoch of such a name, which would tell apart how often it was initialised.

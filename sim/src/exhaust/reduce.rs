@@ -168,13 +168,7 @@ impl Engine {
     /// names that the log has. Later it looks for what is open, which nothing ever is under such a name where the
     /// application's own producers write, and for names, of which only a zombie's probe may still come.
     fn is_listed(&self, scene: &Scene, p: usize) -> bool {
-        let listed = self
-            .broker(scene, p)
-            .list(&SlotName::coordinator_prefix("w"));
-        let names = listed
-            .iter()
-            .filter_map(|listed| SlotName::parse("w", &listed.transactional_id));
-        let probed: Vec<Incarnation> = names.map(|name| name.incarnation).collect();
+        let probed = self.probed(scene, p);
         let has_probed = |actor: &Actor| probed.contains(&actor.local.incarnation);
         let (ledger, participant) = (&scene.book.ledger, &self.config.participants[p].name);
         let may_probe = |zombie: &Actor| {
@@ -185,7 +179,7 @@ impl Engine {
         looks || (own && !scene.actors[1..].iter().any(may_probe))
     }
 
-    /// Whose names were initialised at a cluster: the first of each is its probe.
+    /// Whose probe was initialised at a cluster.
     fn probed(&self, scene: &Scene, p: usize) -> Vec<Incarnation> {
         let listed = self
             .broker(scene, p)
@@ -193,6 +187,7 @@ impl Engine {
         listed
             .iter()
             .filter_map(|listed| SlotName::parse("w", &listed.transactional_id))
+            .filter(|name| name.number == 0)
             .map(|name| name.incarnation)
             .collect()
     }
