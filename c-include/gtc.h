@@ -166,7 +166,9 @@ typedef enum gtc_status {
     GTC_STATUS_CONFIG = 3,
     /** Another owner took over a name or the log; this coordinator stopped using it. */
     GTC_STATUS_FENCED = 4,
-    /** A branch ended otherwise than decided: the participants disagree. */
+    /**
+     * A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell.
+     */
     GTC_STATUS_HEURISTIC = 5,
     /** The transaction may have committed; the log or the clusters will tell. */
     GTC_STATUS_IN_DOUBT = 6,

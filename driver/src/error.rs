@@ -100,7 +100,7 @@ kinds! {
         "Another owner took over a name or the log; this coordinator stopped using it.",
         "find out who else uses this name, and leave the work to one of the two";
     Heuristic = 5, "heuristic", AfterResolve,
-        "A branch ended otherwise than decided: the participants disagree.",
+        "A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell.",
         concat!(mixed_remedy!(), ", then forget the transaction");
     InDoubt = 6, "in-doubt", AfterResolve,
         "The transaction may have committed; the log or the clusters will tell.",

@@ -47,7 +47,7 @@ export class FencedError extends GtcError {
 }
 
 /**
- * A branch ended otherwise than decided: the participants disagree.
+ * A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell.
  *
  * The usual advice on a retry is after-resolve.
  */

@@ -49,7 +49,7 @@ class FencedError(GtcError):
 
 
 class HeuristicError(GtcError):
-    """A branch ended otherwise than decided: the participants disagree.
+    """A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell.
 
     The usual advice on a retry is after-resolve.
     """

@@ -19,7 +19,7 @@ pub enum gtc_status {
     Config = 3,
     /// Another owner took over a name or the log; this coordinator stopped using it.
     Fenced = 4,
-    /// A branch ended otherwise than decided: the participants disagree.
+    /// A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell.
     Heuristic = 5,
     /// The transaction may have committed; the log or the clusters will tell.
     InDoubt = 6,

@@ -6,7 +6,7 @@ use gtc_core::Incarnation;
 use serde::Serialize;
 use serde_json::json;
 
-use super::source::{self, Foreign, From, Listed, Which};
+use super::source::{self, Branch, From, Listed, Which};
 use super::view;
 use crate::args::{DescribeArgs, ListArgs, OutcomeArgs};
 use crate::failure::{Exit, Failure};
@@ -22,6 +22,7 @@ pub(crate) async fn list(config: &Config, args: &ListArgs) -> Result<Exit, Failu
             "started": listed.from != From::Nothing,
             "transactions": listed.transactions,
             "foreign": listed.foreign,
+            "undecided": listed.undecided,
             "foreign_asked": listed.asked,
             "foreign_unknown": listed.silent,
         }));
@@ -35,37 +36,48 @@ fn show(config: &Config, listed: &Listed) {
     match listed.from {
         From::SilentOwner => output::line(SILENT_OWNER),
         From::Nothing => output::line(&source::not_started(config)),
-        _ if listed.transactions.is_empty() && listed.foreign.is_empty() => {
-            output::line("nothing is open");
-        }
+        _ if is_nothing_open(listed) => output::line("nothing is open"),
         _ => {}
     }
-    if !listed.transactions.is_empty() {
-        output::line(&view::table(&listed.transactions));
-        if !listed.from.has_owner() {
-            output::line("\nno coordinator owns this log: start it, or run `gtc recover`");
-        }
-    }
+    show_transactions(listed);
     if !listed.foreign.is_empty() {
-        output::line(&foreign_table(&listed.foreign));
+        output::line(&branch_table("OPEN BRANCH OF ANOTHER LOG", &listed.foreign));
         output::line(FOREIGN_REMEDY);
     }
     if !listed.asked {
         output::line(
-            "the clusters were not asked: what another log left open shows only there, without \
-             --offline, or by `gtc check` and `gtc recover`",
+            "the clusters were not asked: what was not decided, and what another log left open, shows only \
+             there, without --offline, or by `gtc check` and `gtc recover`",
         );
     }
     for silent in &listed.silent {
         output::line(&format!(
-            "whether another log left something open at {} is not known: {}",
+            "whether something undecided, or of another log, is open at {} is not known: {}",
             silent.participant, silent.why
         ));
     }
 }
 
+fn is_nothing_open(listed: &Listed) -> bool {
+    listed.transactions.is_empty() && listed.foreign.is_empty() && listed.undecided.is_empty()
+}
+
+fn show_transactions(listed: &Listed) {
+    if !listed.transactions.is_empty() {
+        output::line(&view::table(&listed.transactions));
+    }
+    if !listed.undecided.is_empty() {
+        let table = branch_table("OPEN BRANCH, NOT DECIDED", &listed.undecided);
+        output::line(&table);
+    }
+    let any = !listed.transactions.is_empty() || !listed.undecided.is_empty();
+    if any && !listed.from.has_owner() {
+        output::line("\nno coordinator owns this log: start it, or run `gtc recover`");
+    }
+}
+
 const SILENT_OWNER: &str = "the log is owned by a process that does not answer, see the warning: what \
-    follows is read from the log's file, lacks what is not decided, and may be under way";
+    follows is read from the log's file and the clusters, and may be under way";
 
 const FOREIGN_REMEDY: &str = "\nthe log that they belong to is not this one: decide each by the \
     data of the other clusters, and end it with `gtc resolve PARTICIPANT:ID --commit|--abort`";
@@ -82,7 +94,8 @@ fn judge(listed: &Listed) -> Exit {
         .transactions
         .iter()
         .any(|transaction| needs_hand(&transaction.state));
-    if any || !listed.foreign.is_empty() {
+    let is_left = !listed.undecided.is_empty() && !listed.from.has_owner();
+    if any || is_left || !listed.foreign.is_empty() {
         Exit::NeedsHand
     } else if !listed.silent.is_empty() || listed.from == From::SilentOwner {
         Exit::Error
@@ -91,9 +104,9 @@ fn judge(listed: &Listed) -> Exit {
     }
 }
 
-fn foreign_table(foreign: &[Foreign]) -> String {
-    let mut table = Table::new(&["OPEN BRANCH OF ANOTHER LOG", "STATE", "HOLDS BACK"]);
-    for branch in foreign {
+fn branch_table(title: &str, branches: &[Branch]) -> String {
+    let mut table = Table::new(&[title, "STATE", "HOLDS BACK"]);
+    for branch in branches {
         let id = format!("{}:{}", branch.participant, branch.transactional_id);
         table.row([id, branch.state.clone(), branch.partitions.join(" ")]);
     }
@@ -111,10 +124,16 @@ pub(crate) async fn describe(config: &Config, args: &DescribeArgs) -> Result<Exi
                 args.id
             )));
         }
-        return Err(Failure::with(
-            Exit::Unknown,
-            unknown(config, &Which::Id(args.id))?,
-        ));
+        if args.report.json {
+            output::json(&json!({
+                "id": args.id.to_string(),
+                "state": "unknown",
+                "owner": from.has_owner(),
+                "owner_answers": from.is_told_by_owner(),
+            }));
+        }
+        let why = unknown(config, &Which::Id(args.id))?;
+        return Err(Failure::with(Exit::Unknown, why));
     };
     match args.report.json {
         true => output::json(&Described {
@@ -212,6 +231,7 @@ mod tests {
         Listed {
             transactions,
             foreign: Vec::new(),
+            undecided: Vec::new(),
             silent: Vec::new(),
             from,
             asked: true,
@@ -239,17 +259,35 @@ mod tests {
         assert_eq!(judge(&nothing), Exit::Error);
     }
 
-    #[test]
-    fn what_another_log_left_needs_a_hand() {
-        let mut listed = listed("active", From::Owner);
-        listed.foreign.push(Foreign {
+    fn branch() -> Branch {
+        Branch {
             participant: "eu".to_owned(),
             transactional_id: "gtc.c.7.1.eu.1".to_owned(),
             state: "Ongoing".to_owned(),
             partitions: vec!["orders-0".to_owned()],
-        });
+        }
+    }
+
+    #[test]
+    fn what_was_not_decided_needs_a_hand_where_nobody_will_decide_it() {
+        for (from, exit) in [
+            (From::SilentOwner, Exit::Error),
+            (From::Log, Exit::NeedsHand),
+        ] {
+            let mut listed = listed("active", from);
+            listed.transactions.clear();
+            listed.undecided.push(branch());
+            assert_eq!(judge(&listed), exit, "{from:?}");
+            assert!(!is_nothing_open(&listed));
+        }
+    }
+
+    #[test]
+    fn what_another_log_left_needs_a_hand() {
+        let mut listed = listed("active", From::Owner);
+        listed.foreign.push(branch());
         assert_eq!(judge(&listed), Exit::NeedsHand);
-        let table = foreign_table(&listed.foreign);
+        let table = branch_table("OPEN", &listed.foreign);
         let line = table.lines().nth(1).unwrap();
         let words: Vec<_> = line.split_whitespace().collect();
         assert_eq!(words, ["eu:gtc.c.7.1.eu.1", "Ongoing", "orders-0"]);

@@ -8,7 +8,7 @@ use gtc::{Config, Coordinator, TransactionId};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::source::{self, Foreign};
+use super::source::{self, Branch};
 use super::view;
 use crate::args::{ForgetArgs, ResolveArgs, Target};
 use crate::failure::{Exit, Failure};
@@ -234,7 +234,7 @@ async fn end_foreign(
         let verified = coordinator.verified(participant).await;
         verified.map_err(Failure::from_library)?;
     }
-    let is_listed = |branch: &Foreign| {
+    let is_listed = |branch: &Branch| {
         branch.participant == participant && branch.transactional_id == transactional_id
     };
     if !source::list(config, true)

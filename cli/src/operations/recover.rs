@@ -24,6 +24,9 @@ const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// The least that is left to each step around the wait, however short that is.
 const STEP_PATIENCE_MIN: Duration = Duration::from_secs(1);
 
+/// The state of a participant of which everything is known.
+const VERIFIED: &str = "verified";
+
 /// What a recovery found and did.
 #[derive(Debug, Serialize)]
 struct Report {
@@ -176,7 +179,7 @@ fn names(silent: &BTreeSet<String>) -> String {
 /// The participants that are not verified yet.
 fn unverified(coordinator: &Coordinator) -> BTreeSet<String> {
     let participants = coordinator.status().participants.into_iter();
-    let unverified = participants.filter(|found| found.state != "verified");
+    let unverified = participants.filter(|found| found.state != VERIFIED);
     unverified.map(|found| found.name).collect()
 }
 
@@ -220,18 +223,21 @@ fn show(report: &Report, json: bool) {
             branch.participant, branch.transactional_id
         ));
     }
-    for participant in &report.status.participants {
-        if let Some(detail) = &participant.detail {
-            output::line(&format!(
-                "{} is {}: {detail}",
-                participant.name, participant.state
-            ));
-        }
+    let participants = report.status.participants.iter();
+    for participant in participants.filter(|found| found.state != VERIFIED) {
+        let detail = participant.detail.as_deref();
+        output::line(&format!(
+            "{} is {}: {}",
+            participant.name,
+            participant.state,
+            detail.unwrap_or("it has not told yet what is open there")
+        ));
     }
     output::line(&match judge(report) {
         Exit::Done => "recovered".to_owned(),
         _ if only_mixed(report) => only_forget_ends_it(),
-        _ => "not everything is ended: see `gtc list`, mend what it names, and run it again"
+        _ => "not everything is ended, or known to be: mend what is named here, and run it again, with a \
+              longer --wait-s where a cluster is slow"
             .to_owned(),
     });
 }

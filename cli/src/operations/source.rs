@@ -1,7 +1,9 @@
 //! Where reports come from: the living owner of the log, or else the log itself, without its lock.
 //! An owner that lives and does not answer is told from none: nobody has to take its work over.
 
+use std::collections::BTreeSet;
 use std::error::Error as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::time::Duration;
 
 use gtc::admin::{self, AdminAnswer, AdminRequest};
@@ -16,6 +18,8 @@ use crate::failure::Failure;
 
 /// How long the clusters may take to say what is open.
 const SURVEY_PATIENCE: Duration = Duration::from_secs(10);
+/// The broker's name of what only a coordinator, or a time-out, ends.
+const ONGOING: &str = "Ongoing";
 
 /// Where a list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +40,10 @@ pub(crate) struct Listed {
     /// Transactions that are not ended, or ended otherwise than decided.
     pub(crate) transactions: Vec<TransactionInfo>,
     /// Open branches of another log.
-    pub(crate) foreign: Vec<Foreign>,
+    pub(crate) foreign: Vec<Branch>,
+    /// Open branches of this log that are of none of the transactions: what its owner had not decided.
+    /// An owner that answers lists the transactions themselves.
+    pub(crate) undecided: Vec<Branch>,
     /// Participants that were asked for them and did not tell.
     pub(crate) silent: Vec<Silent>,
     /// Where it comes from.
@@ -45,9 +52,9 @@ pub(crate) struct Listed {
     pub(crate) asked: bool,
 }
 
-/// An open branch of another log.
+/// An open branch, as a cluster shows it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Foreign {
+pub(crate) struct Branch {
     /// The participant's name.
     pub(crate) participant: String,
     /// Its transactional.id.
@@ -91,7 +98,7 @@ impl Asked {
 }
 
 /// The transactions that are not ended, or ended otherwise than decided. Where no owner lives, the
-/// clusters are asked for what other logs left open, unless `offline`.
+/// clusters are asked for what is open there and in no log, unless `offline`.
 pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failure> {
     let asked = ask_owner(config, &AdminRequest::List).await?;
     let from = asked.otherwise();
@@ -100,7 +107,7 @@ pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failu
         foreign,
     }) = asked
     {
-        let foreign = foreign.into_iter().map(|branch| Foreign {
+        let foreign = foreign.into_iter().map(|branch| Branch {
             participant: branch.participant,
             transactional_id: branch.transactional_id,
             state: branch.state,
@@ -109,6 +116,7 @@ pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failu
         return Ok(Listed {
             transactions,
             foreign: foreign.collect(),
+            undecided: Vec::new(),
             silent: Vec::new(),
             from,
             asked: true,
@@ -120,9 +128,11 @@ pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failu
         false => survey(config, SURVEY_PATIENCE).await,
     };
     let open = ledger.as_ref().map(Ledger::list).unwrap_or_default();
+    let transactions: Vec<_> = open.iter().map(TransactionInfo::from).collect();
     Ok(Listed {
-        transactions: open.iter().map(TransactionInfo::from).collect(),
-        foreign: found.foreign().map(Foreign::from).collect(),
+        foreign: found.foreign().map(Branch::from).collect(),
+        undecided: undecided(&found.branches, &transactions),
+        transactions,
         silent: found.unknown,
         from: match (&ledger, from) {
             (None, From::Log) => From::Nothing,
@@ -132,7 +142,22 @@ pub(crate) async fn list(config: &Config, offline: bool) -> Result<Listed, Failu
     })
 }
 
-impl std::convert::From<&OpenBranch> for Foreign {
+/// What the log made and has no decision about. What a broker is ending by itself is about to be gone.
+fn undecided(open: &[OpenBranch], transactions: &[TransactionInfo]) -> Vec<Branch> {
+    let listed = transactions
+        .iter()
+        .flat_map(|transaction| &transaction.branches);
+    let listed: BTreeSet<_> = listed
+        .filter_map(|branch| Some((branch.transactional_id.as_ref()?, &branch.participant)))
+        .collect();
+    let own = open.iter().filter(|branch| !branch.foreign);
+    own.filter(|branch| branch.state == ONGOING)
+        .filter(|branch| !listed.contains(&(&branch.transactional_id, &branch.participant)))
+        .map(Branch::from)
+        .collect()
+}
+
+impl std::convert::From<&OpenBranch> for Branch {
     fn from(branch: &OpenBranch) -> Self {
         Self {
             participant: branch.participant.clone(),
@@ -257,6 +282,14 @@ async fn ask_owner(config: &Config, request: &AdminRequest) -> Result<Asked, Fai
 }
 
 fn no_socket(config: &Config) -> String {
+    let socket = config.log().join("admin.sock");
+    let found = std::fs::symlink_metadata(&socket);
+    if found.is_ok_and(|found| !found.file_type().is_socket()) {
+        let socket = socket.display();
+        return format!(
+            "{socket} is not a socket, and in the place of the owner's: remove it, and ask again"
+        );
+    }
     format!(
         "nobody listens on admin.sock in {}: the owner is just starting, or the socket was removed, and an \
          owner that is not stopped makes it again within seconds: ask again",

@@ -133,6 +133,15 @@ impl Place {
         fs::remove_file(self.dir.join("log").join("admin.sock")).unwrap();
     }
 
+    /// Puts a file in the place of the removed socket, or takes it away again.
+    pub fn obstruct_socket(&self, obstruct: bool) {
+        let socket = self.dir.join("log").join("admin.sock");
+        match obstruct {
+            true => fs::write(socket, "not a socket").unwrap(),
+            false => fs::remove_file(socket).unwrap(),
+        }
+    }
+
     /// The consumer group that a mirror uses by default.
     pub fn group(&self) -> String {
         format!("gtc-{}", self.id)

@@ -2,13 +2,16 @@
 
 use std::fs::{File, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::net::UnixListener;
 
 use super::{Address, SOCKET};
+
+/// What is said of anything else in the socket's place.
+const NO_SOCKET: &str = "what is there is not a socket";
 
 /// Device and inode.
 type Identity = (u64, u64);
@@ -35,10 +38,7 @@ impl Seat {
     pub(super) fn take(directory: &Path) -> io::Result<(Self, UnixListener)> {
         // The process may change its working directory.
         let path = std::path::absolute(directory)?;
-        match std::fs::remove_file(path.join(SOCKET)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        make_room(&path.join(SOCKET))?;
         let (listener, socket) = listen(&Address::of(&path)?)?;
         let state = State {
             socket: Some(socket),
@@ -96,6 +96,18 @@ impl Seat {
             let _ = std::fs::remove_file(&socket);
         }
     }
+}
+
+/// Removes the socket of an owner that died, and nothing else.
+fn make_room(socket: &Path) -> io::Result<()> {
+    let found = match std::fs::symlink_metadata(socket) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.file_type().is_socket() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, NO_SOCKET));
+    }
+    std::fs::remove_file(socket)
 }
 
 fn listen(address: &Address) -> io::Result<(UnixListener, Identity)> {

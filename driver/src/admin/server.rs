@@ -1,5 +1,6 @@
 //! The owner's side of the socket.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -39,8 +40,12 @@ impl Server {
     pub(crate) fn start(directory: &Path, shared: Weak<Shared>) -> Result<Self, Error> {
         let (seat, listener) = Seat::take(directory).map_err(|error| {
             let problem = format!("the socket {}: {error}", directory.join(SOCKET).display());
+            let remedy = match error.kind() {
+                io::ErrorKind::AlreadyExists => "remove it, or move it elsewhere, and start again",
+                _ => "let the log's directory be on a file system with Unix sockets",
+            };
             Error::new(ErrorKind::Log, "open", problem)
-                .with_remedy("let the log's directory be on a file system with Unix sockets")
+                .with_remedy(remedy)
                 .with_source(error)
         })?;
         let seat = Arc::new(seat);

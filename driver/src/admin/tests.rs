@@ -129,6 +129,30 @@ async fn a_socket_that_was_removed_is_made_again_until_the_owner_leaves() -> Res
     Ok(())
 }
 
+#[tokio::test]
+async fn what_is_no_socket_is_not_removed_to_make_room_for_one() -> Result {
+    let mut world = World::new();
+    let coordinator = world.open().await?;
+    let directory = Directory::new("obstructed");
+    let socket = directory.0.join(SOCKET);
+    std::fs::create_dir(&socket).expect("a directory in its place");
+    let refused = |server: Result<Server>| {
+        let error = server.err().expect("there is no room");
+        assert_eq!(error.kind(), ErrorKind::Log);
+        assert!(error.problem().contains("not a socket"), "{error}");
+        assert!(error.remedy().contains("remove it"), "{error}");
+    };
+    refused(serve(&coordinator, &directory));
+    std::fs::remove_dir(&socket).expect("it is empty");
+    std::fs::write(&socket, "precious").expect("a file in its place");
+    refused(serve(&coordinator, &directory));
+    assert_eq!(std::fs::read(&socket).expect("still there"), b"precious");
+    std::fs::remove_file(&socket).expect("moved away");
+    let _server = serve(&coordinator, &directory)?;
+    assert!(ask(&directory.0, &AdminRequest::Status).await?.is_some());
+    Ok(())
+}
+
 /// An owner whose directory was replaced is none any more, and must not answer in the place of the next one.
 #[tokio::test]
 async fn no_socket_is_made_in_a_directory_that_took_the_place_of_the_log() -> Result {

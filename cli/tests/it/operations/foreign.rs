@@ -5,6 +5,45 @@ use gtc_clusters::shared;
 use crate::kafka::{await_rows, await_true, create_topic, end, high_watermark, numbered, produce};
 use crate::program::Place;
 
+/// Who kills an owner finds what it had not decided, which is in no log, and how to end it.
+#[test]
+fn what_a_killed_owner_had_not_decided_is_listed_until_it_is_recovered() {
+    let [a, b] = shared::plain(2).unwrap()[..] else {
+        unreachable!()
+    };
+    let place = Place::new("undecided", &[("a", a), ("b", b)]);
+    create_topic(a, "undecided", 1, &[]);
+    create_topic(b, "undecided", 1, &[]);
+    produce(a, "undecided", &numbered(0..20_000, 1));
+    let running = place.start(
+        "replicate --from a --to b --topic undecided --batch-records 20000 --linger-ms 60000",
+    );
+    await_true("records to arrive", || {
+        high_watermark(b, "undecided", 0) > 0
+    });
+    running.kill();
+
+    let listed = place.run("list").expect(3).stdout;
+    for part in [
+        "OPEN BRANCH, NOT DECIDED",
+        "b:gtc.undecided.",
+        "undecided-0",
+        "gtc recover",
+    ] {
+        assert!(listed.contains(part), "no {part} in {listed}");
+    }
+    let report = place.run("list --json").expect(3).json().remove(0);
+    assert_eq!(report["foreign"].as_array().unwrap().len(), 0, "{report}");
+    let undecided = report["undecided"].as_array().unwrap();
+    let at_b = undecided.iter().find(|branch| branch["participant"] == "b");
+    assert_eq!(at_b.unwrap()["state"], "Ongoing", "{report}");
+    let offline = place.run("list --offline").expect(0).stdout;
+    assert!(offline.contains("what was not decided"), "{offline}");
+
+    place.run("recover").expect(0);
+    assert_eq!(place.run("list").expect(0).stdout, "nothing is open\n");
+}
+
 #[test]
 fn branches_of_a_lost_log_are_shown_by_all_that_they_concern_and_ended_by_hand() {
     let [a, b] = shared::plain(2).unwrap()[..] else {

@@ -99,6 +99,11 @@ fn what_the_log_does_not_know_is_said_to_be_unknown() {
     place
         .run("replicate --from a --to b --topic unknown --until-end")
         .expect(0);
+    let described = place.run("describe 9-1 --json").expect(5).json();
+    assert_eq!(
+        (&described[0]["id"], &described[0]["state"]),
+        (&"9-1".into(), &"unknown".into())
+    );
     let never = place.run("outcome 9-1").expect(5);
     assert_eq!(never.stdout, "unknown\n");
     let told = never.stderr;
@@ -207,6 +212,9 @@ fn an_owner_that_does_not_answer_is_told_from_none() {
     is_told("no answer in 10 s");
     place.remove_socket();
     is_told("an owner that is not stopped makes it again");
+    place.obstruct_socket(true);
+    is_told("admin.sock is not a socket");
+    place.obstruct_socket(false);
     let told = place.run("list").expect(1).stdout;
     assert!(told.contains("a process that does not answer"), "{told}");
     assert!(!told.contains("nothing is open"), "{told}");

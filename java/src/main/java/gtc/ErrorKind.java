@@ -15,7 +15,7 @@ public enum ErrorKind {
     /** Another owner took over a name or the log; this coordinator stopped using it. */
     FENCED(4, "fenced", Retry.NEVER),
 
-    /** A branch ended otherwise than decided: the participants disagree. */
+    /** A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell. */
     HEURISTIC(5, "heuristic", Retry.AFTER_RESOLVE),
 
     /** The transaction may have committed; the log or the clusters will tell. */

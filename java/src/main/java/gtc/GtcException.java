@@ -128,7 +128,7 @@ public abstract sealed class GtcException extends RuntimeException {
         }
     }
 
-    /** A branch ended otherwise than decided: the participants disagree. The usual advice on a retry is after-resolve. */
+    /** A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell. The usual advice on a retry is after-resolve. */
     public static final class Heuristic extends GtcException {
         private static final long serialVersionUID = 1L;
 

@@ -14,7 +14,7 @@ public enum Outcome {
     /** It may have committed; the log or the clusters will tell. */
     IN_DOUBT,
 
-    /** A branch ended otherwise than decided: the participants disagree. */
+    /** A branch ended otherwise than decided, or may have: the participants disagree, or nobody can tell. */
     MIXED,
 
     /** Nothing is known of it, which does not mean aborted. */
