@@ -137,7 +137,7 @@ async fn what_is_no_socket_is_not_removed_to_make_room_for_one() -> Result {
     let socket = directory.0.join(SOCKET);
     std::fs::create_dir(&socket).expect("a directory in its place");
     let refused = |server: Result<Server>| {
-        let error = server.err().expect("there is no room");
+        let error = server.expect_err("there is no room");
         assert_eq!(error.kind(), ErrorKind::Log);
         assert!(error.problem().contains("not a socket"), "{error}");
         assert!(error.remedy().contains("remove it"), "{error}");
