@@ -91,6 +91,16 @@ impl Connection {
             .context(format!("{}: make a consumer", self.name))
     }
 
+    /// The cluster.id.
+    ///
+    /// # Errors
+    /// The cluster does not tell it in time.
+    pub fn cluster_id(&self) -> Result<String> {
+        let consumer = self.consumer(Isolation::Committed, "gtc-chaos")?;
+        let id = consumer.client().fetch_cluster_id(QUESTION_TIMEOUT);
+        id.ok_or_else(|| Error::new(format!("{}: it does not tell its cluster.id", self.name)))
+    }
+
     /// The partitions of `topic`.
     ///
     /// # Errors

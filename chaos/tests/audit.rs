@@ -402,6 +402,93 @@ fn a_record_of_nobody_is_unexpected() {
 }
 
 #[test]
+fn two_ends_of_one_transaction_are_told_otherwise() {
+    let mut world = World::new("otherwise");
+    for (number, (first, then)) in [
+        ("committed", "aborted"),
+        ("committed", "no-record"),
+        ("aborted", "committed"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let tx = format!("w1-0-1-{}", number + 5);
+        world
+            .plan(&tx, 1, "commit")
+            .told(&tx, first)
+            .resolved(&tx, then);
+        world.show(0, &tx, &[0]).show(1, &tx, &[0]);
+    }
+    world
+        .plan(TWO, 1, "commit")
+        .told(TWO, "committed")
+        .told(TWO, "aborted");
+    world.plan("w1-0-1-9", 1, "commit");
+    world
+        .told("w1-0-1-9", "in-doubt")
+        .resolved("w1-0-1-9", "no-record");
+    let verdict = world.expect(&[Kind::ToldOtherwise]);
+    assert_eq!(
+        verdict.count(Kind::ToldOtherwise),
+        4,
+        "{}",
+        verdict.to_text()
+    );
+}
+
+#[test]
+fn what_was_not_planned_is_unexpected() {
+    let mut world = World::new("unplanned");
+    world.told(ONE, "committed");
+    world.plan(TWO, 1, "commit").told(TWO, "committed");
+    world.show(0, TWO, &[0, 1]).show(1, TWO, &[0]);
+    // Its plan names no partition of b.
+    let writes = json!({"a": {world.topic(): {"0": 1}}});
+    let plan = json!({"keyed": true, "ends": "commit", "writes": writes});
+    world.line(json!({"kind": "planned", "tx": "w1-0-1-3", "plan": plan}));
+    world.line(json!({"kind": "asked", "tx": "w1-0-1-3", "what": "commit"}));
+    world.told("w1-0-1-3", "committed");
+    world.show(0, "w1-0-1-3", &[0]).show(1, "w1-0-1-3", &[0]);
+    let verdict = world.expect(&[Kind::Unexpected]);
+    assert_eq!(verdict.count(Kind::Unexpected), 3);
+}
+
+#[test]
+fn a_heuristic_outcome_without_a_key_is_that_of_the_transaction_with_its_id() {
+    let mut world = World::new("by-id");
+    world.plan(ONE, 1, "commit").told(ONE, "mixed");
+    world.at += TIMEOUT_MS;
+    world.mixed("1-1", "heuristic abort").show(0, ONE, &[0]);
+    world.expect(&[]);
+}
+
+#[test]
+fn what_a_journal_says_in_unknown_words_is_refused() {
+    for (kind, what) in [
+        ("told", "commited"),
+        ("told", ""),
+        ("resolved", "in-doubt"),
+        ("asked", ""),
+    ] {
+        let line = json!({"at": 1, "kind": kind, "tx": ONE, "what": what}).to_string();
+        let refused = audit::Journals::default().add(&line).unwrap_err();
+        assert!(refused.to_string().contains("is none of"), "{refused}");
+    }
+    let line = json!({"at": 1, "kind": "planned", "tx": ONE}).to_string();
+    assert!(audit::Journals::default().add(&line).is_err());
+}
+
+#[test]
+fn one_cluster_under_two_names_is_refused() {
+    let mut world = World::new("one-cluster");
+    world.audit();
+    let properties = gtc_clusters::shared::plain(1).unwrap()[0].client_properties();
+    world.connections[1] = Connection::new("b", properties);
+    let refused = audit::evidence(&world.directory, &world.connections).unwrap_err();
+    assert!(refused.to_string().contains("are one cluster"), "{refused}");
+}
+
+#[test]
 fn a_participant_given_up_and_a_crashed_worker_are_told() {
     let mut world = World::new("processes");
     world.line(json!({"kind": "participant-stopped", "participant": "a", "why": "fenced"}));

@@ -19,10 +19,13 @@ gtc-sim --broken [--seeds N] [--rule RULE] [--write]
                                               --write keeps what was found in docs/broken-rules.md
 RULE and --broken need the feature `broken`";
 
+/// More than any machine needs.
+const THREADS_MAX: u64 = 1024;
+
 #[derive(Debug, Default)]
 struct Arguments {
     seeds: Option<u64>,
-    first: u64,
+    first: Option<u64>,
     seed: Option<u64>,
     threads: Option<u64>,
     trace: bool,
@@ -39,7 +42,7 @@ impl Arguments {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Many {
             options: Options::default(),
-            first: self.first,
+            first: self.first.unwrap_or(0),
             count,
             threads: self.threads.map_or(processors, |threads| threads as usize),
         }
@@ -56,6 +59,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Err(cause) = fit(&arguments) {
+        eprintln!("gtc-sim: {cause}\n\n{USAGE}");
+        return ExitCode::from(2);
+    }
     match (arguments.seed, arguments.seeds) {
         (Some(seed), None) => one(seed, &arguments),
         (None, count) if arguments.broken => without::table(count, &arguments),
@@ -77,7 +84,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
         };
         match word.as_str() {
             "--seeds" => arguments.seeds = Some(number()?),
-            "--first" => arguments.first = number()?,
+            "--first" => arguments.first = Some(number()?),
             "--seed" => arguments.seed = Some(number()?),
             "--threads" => arguments.threads = Some(number()?),
             "--trace" => arguments.trace = true,
@@ -86,11 +93,52 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--mute" => arguments.mute = faults(&words.next().unwrap_or_default())?,
             "--broken" => arguments.broken = true,
             "--write" => arguments.write = true,
-            "--without" | "--rule" => arguments.without = words.next(),
+            "--without" | "--rule" => {
+                let rule = words.next().ok_or_else(|| format!("{word} needs a rule"))?;
+                arguments.without = Some(rule);
+            }
             _ => return Err(format!("there is no `{word}`")),
         }
     }
     Ok(arguments)
+}
+
+/// What an option that is taken and not used would show is not what was asked for.
+fn fit(arguments: &Arguments) -> Result<(), String> {
+    let alone = [
+        ("--trace", arguments.trace),
+        ("--story", arguments.story),
+        ("--keep", arguments.keep.is_some()),
+        ("--mute", arguments.mute != 0),
+    ];
+    let many = [
+        ("--first", arguments.first.is_some()),
+        ("--threads", arguments.threads.is_some()),
+    ];
+    let (others, kind): (&[_], _) = match arguments.seed {
+        Some(_) => (&many, "many histories"),
+        None => (&alone, "one history"),
+    };
+    if let Some((name, _)) = others.iter().find(|(_, given)| *given) {
+        return Err(format!("{name} is for {kind}"));
+    }
+    match arguments {
+        _ if arguments.seed.is_some() && arguments.broken => {
+            Err("say either --seed or --broken".into())
+        }
+        _ if arguments.seeds == Some(0) => Err("--seeds needs at least 1".into()),
+        _ if arguments.write && !arguments.broken => Err("--write is for --broken".into()),
+        _ if arguments.without.is_some() && arguments.seed.is_none() && !arguments.broken => {
+            Err("--without is for one history, and --rule for --broken".into())
+        }
+        _ if arguments
+            .threads
+            .is_some_and(|threads| !(1..=THREADS_MAX).contains(&threads)) =>
+        {
+            Err(format!("--threads needs a number from 1 to {THREADS_MAX}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn one(seed: u64, arguments: &Arguments) -> ExitCode {
@@ -211,4 +259,43 @@ fn many(count: u64, arguments: &Arguments) -> ExitCode {
 fn rate(done: u64, began: Instant) -> u64 {
     let seconds = began.elapsed().as_secs_f64().max(1e-9);
     (done as f64 * 60.0 / seconds) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> Option<String> {
+        let words = line.split_whitespace().map(str::to_owned);
+        parse(words).and_then(|arguments| fit(&arguments)).err()
+    }
+
+    #[test]
+    fn what_would_not_be_used_is_refused() {
+        for (line, part) in [
+            ("--seeds 10 --without r3-verify", "--without is for one"),
+            ("--seeds 10 --without", "needs a rule"),
+            ("--seeds 10 --trace", "--trace is for one"),
+            ("--seeds 10 --keep 1,2", "--keep is for one"),
+            ("--seeds 10 --write", "--write is for --broken"),
+            ("--seed 7 --first 3", "--first is for many"),
+            ("--seed 7 --broken", "either"),
+            ("--seeds 0", "at least 1"),
+            ("--seeds 10 --threads 0", "from 1 to"),
+            ("--seeds 10 --threads 18446744073709551615", "from 1 to"),
+            ("--seeds -1", "needs a number"),
+        ] {
+            let told = refusal(line).unwrap_or_default();
+            assert!(told.contains(part), "{line}: {told}");
+        }
+        for line in [
+            "--seeds 10 --first 3 --threads 2",
+            "--seed 7 --trace --keep 1,2",
+            "--seed 7 --without r3-verify",
+            "--broken --seeds 10 --rule r3-verify",
+            "--broken --write",
+        ] {
+            assert_eq!(refusal(line), None, "{line}");
+        }
+    }
 }

@@ -77,7 +77,11 @@ fn parse(arguments: &[String]) -> Result<Wish, Failure> {
             "--keep" => wish.keep = true,
             "--minutes" => wish.time = MINUTE * number(word, words.next())?,
             "--seconds" => wish.time = Duration::from_secs(number(word, words.next())?.into()),
-            "--input" => wish.input = words.next().map(PathBuf::from),
+            "--input" => {
+                let file = words.next().and_then(|file| fs::canonicalize(file).ok());
+                let missing = || Failure::usage("--input wants a file that is there");
+                wish.input = Some(file.ok_or_else(missing)?);
+            }
             name if TARGETS.iter().any(|(target, _)| *target == name) => {
                 wish.target = Some(name.to_owned());
             }
@@ -254,7 +258,14 @@ mod tests {
         assert!(parsed("--minutes").unwrap_err().contains("number"));
         assert!(parsed("--minutes 0").unwrap_err().contains("number"));
         assert!(parsed("cores").unwrap_err().contains("configuration"));
-        assert!(parsed("--input x").unwrap_err().contains("which target"));
+        for line in ["core --input", "core --input no-such-file"] {
+            assert!(parsed(line).unwrap_err().contains("a file that is there"));
+        }
+        assert!(
+            parsed("--input Cargo.toml")
+                .unwrap_err()
+                .contains("which target")
+        );
     }
 
     #[test]

@@ -21,6 +21,24 @@ pub(crate) fn has_topic(address: &str, topic: &str) -> Result<bool, Failure> {
     Ok(said(tool)?.lines().any(|line| line == topic))
 }
 
+/// How many offsets its partitions have given out, to records of any kind.
+pub(crate) fn end(address: &str, topic: &str) -> Result<u64, Failure> {
+    let mut tool = tool(address, "org.apache.kafka.tools.GetOffsetShell")?;
+    tool.args(["--topic-partitions", topic]);
+    let told = said(tool)?;
+    let partitions = told.lines().filter_map(|line| line.rsplit_once(':'));
+    // The tool takes the name for a pattern.
+    partitions
+        .filter(|(partition, _)| {
+            partition
+                .rsplit_once(':')
+                .is_some_and(|(name, _)| name == topic)
+        })
+        .map(|(_, end)| end.parse::<u64>())
+        .sum::<Result<_, _>>()
+        .map_err(|_| Failure::new(format!("Kafka's tools: no offsets in `{told}`")))
+}
+
 /// The values that a reader of committed records sees from the beginning, until `end` as the tool
 /// takes it.
 pub(crate) fn read(address: &str, topic: &str, end: &[&str]) -> Result<Vec<String>, Failure> {
@@ -83,5 +101,8 @@ mod tests {
         assert!(!has("told-apart"));
         make_topic(&address, "told-apart").unwrap();
         assert!(has("told-apart") && !has("told"));
+        assert_eq!(end(&address, "told-apart").unwrap(), 0);
+        write(&address, "told-apart", &["one", "two"]).unwrap();
+        assert_eq!(end(&address, "told-apart").unwrap(), 2);
     }
 }

@@ -46,7 +46,8 @@ kinds! {
         "a branch ended otherwise than decided after its time-out, and nobody was told";
     HeuristicWithoutCause, "heuristic-without-cause",
         "it was told mixed, and the clusters agree, or no time-out had passed";
-    Unexpected, "unexpected", "a record that no journal knows";
+    ToldOtherwise, "told-otherwise", "it was told one end, and later another";
+    Unexpected, "unexpected", "a record or a transaction that no journal plans";
     ParticipantStopped, "participant-stopped", "a participant was given up without a stranger";
     Crashed, "crashed", "a worker ended by itself, or did not end when asked";
 }

@@ -35,6 +35,8 @@ struct Line {
     #[serde(default)]
     what: String,
     #[serde(default)]
+    id: String,
+    #[serde(default)]
     plan: Option<Plan>,
     #[serde(default)]
     branches: Vec<Branch>,
@@ -79,6 +81,8 @@ pub enum Final {
 pub struct Transaction {
     /// What it was to be.
     pub plan: Plan,
+    /// Whether a journal says what it was to be.
+    pub is_planned: bool,
     /// When it began, in milliseconds since the Unix epoch.
     pub began_ms: u64,
     /// When the last word about it was said.
@@ -114,11 +118,39 @@ impl Transaction {
         }
     }
 
+    /// The end that was told last, by the call or by a later question.
+    fn end(&self) -> Option<&'static str> {
+        self.last_end("resolved").or_else(|| self.last_end("told"))
+    }
+
+    /// The end that the last line of this kind tells.
+    fn last_end(&self, kind: &str) -> Option<&'static str> {
+        let what = match kind {
+            "told" => &self.told,
+            "resolved" => &self.resolved,
+            _ => return None,
+        };
+        match what.as_deref()? {
+            "committed" => Some("committed"),
+            "aborted" | "no-record" => Some("aborted"),
+            _ => None,
+        }
+    }
+
     /// How many records it was to write to a cluster.
     #[must_use]
     pub fn planned(&self, cluster: &str) -> u64 {
         let topics = self.plan.writes.get(cluster).into_iter().flatten();
         topics.flat_map(|(_, counts)| counts.values()).sum()
+    }
+
+    /// How many of them to a partition.
+    #[must_use]
+    pub fn planned_in(&self, cluster: &str, topic: &str, partition: i32) -> u64 {
+        let topics = self.plan.writes.get(cluster);
+        let counts = topics.and_then(|topics| topics.get(topic));
+        let count = counts.and_then(|counts| counts.get(&partition));
+        count.copied().unwrap_or(0)
     }
 
     /// The records that it was made of.
@@ -127,6 +159,21 @@ impl Transaction {
             .sources
             .iter()
             .filter_map(|text| parse_place(text))
+    }
+}
+
+const ASKED: &[&str] = &["commit", "abort"];
+const TOLD: &[&str] = &["committed", "aborted", "in-doubt", "mixed", "error"];
+const RESOLVED: &[&str] = &["committed", "aborted", "mixed", "no-record"];
+
+/// What is not understood must not count as nothing.
+fn one_of(what: String, words: &[&str]) -> Result<String> {
+    match words.contains(&what.as_str()) {
+        true => Ok(what),
+        false => {
+            let words = words.join(", ");
+            Err(Error::new(format!("`{what}` is none of {words}")))
+        }
     }
 }
 
@@ -156,10 +203,19 @@ impl Journals {
     /// It has a damaged line.
     pub fn add(&mut self, text: &str) -> Result<()> {
         let mut is_finished = false;
+        let mut names = BTreeMap::new();
         for line in text.lines() {
-            let parsed: Line = serde_json::from_str(line).context(format!("line {line}"))?;
+            let doing = || format!("line {line}");
+            let mut parsed: Line = serde_json::from_str(line).context(doing())?;
             is_finished = parsed.kind == "finished";
-            self.take(parsed, line)?;
+            if parsed.kind == "begun" {
+                names.insert(parsed.id.clone(), parsed.tx.clone());
+            }
+            // One without a key is listed under its id.
+            if let Some(name) = names.get(&parsed.tx) {
+                parsed.tx.clone_from(name);
+            }
+            self.take(parsed, line).context(doing())?;
         }
         if !is_finished {
             let what = "a journal does not end with `finished`";
@@ -185,20 +241,28 @@ impl Journals {
             "life" | "stopped" | "finished" => return Ok(()),
             _ => {}
         }
-        let tx = self.transactions.entry(line.tx).or_default();
+        let tx = self.transactions.entry(line.tx.clone()).or_default();
         tx.lines.push(text.to_owned());
         tx.last_ms = line.at;
+        let before = tx.end();
         match line.kind.as_str() {
             "planned" => {
-                tx.plan = line.plan.unwrap_or_default();
-                tx.began_ms = line.at;
+                let plan = line.plan.ok_or_else(|| Error::new("it has no plan"))?;
+                (tx.plan, tx.is_planned, tx.began_ms) = (plan, true, line.at);
             }
-            "asked" => tx.asked_commit |= line.what == "commit",
-            "told" => tx.told = Some(line.what),
-            "resolved" => tx.resolved = Some(line.what),
+            "asked" => tx.asked_commit |= one_of(line.what, ASKED)? == "commit",
+            "told" => tx.told = Some(one_of(line.what, TOLD)?),
+            "resolved" => tx.resolved = Some(one_of(line.what, RESOLVED)?),
             "mixed" => tx.mixed = Some(line.branches),
             "begun" | "failed" => {}
-            other => return Err(Error::new(format!("a line of the unknown kind {other}"))),
+            other => return Err(Error::new(format!("the kind {other} is unknown"))),
+        }
+        if let (Some(before), Some(now)) = (before, tx.last_end(&line.kind))
+            && before != now
+        {
+            let what = format!("{before} first, and then {now}");
+            let anomaly = Anomaly::new(Kind::ToldOtherwise, line.tx, what);
+            self.anomalies.push(anomaly);
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
         records(evidence, view, &mut anomalies);
         order(view, &mut anomalies);
     }
+    unplanned(evidence, &mut anomalies);
     let bench = Bench::new(evidence);
     for (name, transaction) in &evidence.journals.transactions {
         bench.judge(name, transaction, &mut anomalies);
@@ -40,19 +41,40 @@ fn stuck(view: &View, anomalies: &mut Vec<Anomaly>) {
     }
 }
 
-/// Records of nobody, and those that are there twice.
+/// Records of nobody, those that are there twice, and more than were planned.
 fn records(evidence: &Evidence, view: &View, anomalies: &mut Vec<Anomaly>) {
     let mut seen = BTreeSet::new();
+    let mut counts: HashMap<_, u64> = HashMap::new();
     for record in &view.records {
         let place = format!(
             "{} {}/{} offset {}",
             view.cluster, record.topic, record.partition, record.offset
         );
-        if !evidence.journals.transactions.contains_key(&record.tx) {
+        let Some(transaction) = evidence.journals.transactions.get(&record.tx) else {
             anomalies.push(Anomaly::new(Kind::Unexpected, &record.tx, place));
-        } else if !seen.insert((&record.tx, record.k)) {
+            continue;
+        };
+        if !seen.insert((&record.tx, record.k)) {
             let what = format!("record {} again at {place}", record.k);
             anomalies.push(Anomaly::new(Kind::Duplicated, &record.tx, what));
+            continue;
+        }
+        let planned = transaction.planned_in(&view.cluster, &record.topic, record.partition);
+        let count = counts.entry((&record.tx, &record.topic, record.partition));
+        let count = count.and_modify(|count| *count += 1).or_insert(1);
+        if *count > planned {
+            let what = format!("{place}: {planned} were planned there");
+            anomalies.push(Anomaly::new(Kind::Unexpected, &record.tx, what));
+        }
+    }
+}
+
+/// What a journal tells of, and nowhere says what it was to be, can be held against nothing.
+fn unplanned(evidence: &Evidence, anomalies: &mut Vec<Anomaly>) {
+    for (name, transaction) in &evidence.journals.transactions {
+        if !transaction.is_planned {
+            let what = "no journal says what it was to be";
+            anomalies.push(Anomaly::new(Kind::Unexpected, name, what));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Gathers the evidence of a run.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ pub fn evidence(directory: &Path, connections: &[Connection]) -> Result<Evidence
             .find(|connection| connection.name == name);
         found.ok_or_else(|| Error::new(format!("say how to reach the cluster {name}")))
     };
+    let sites = description.clusters.iter();
+    let sites: Result<Vec<_>> = sites.map(|site| connection(&site.name)).collect();
+    all_different(&sites?)?;
     let views = description.clusters.iter();
     let views = views.map(|site| view(connection(&site.name)?, &description));
     let views: Result<Vec<View>> = views.collect();
@@ -42,6 +46,21 @@ pub fn evidence(directory: &Path, connections: &[Connection]) -> Result<Evidence
         notes: read_notes(&directory.join(NOTES))?,
         description,
     })
+}
+
+/// Two names for one cluster would show it to agree with itself.
+fn all_different(connections: &[&Connection]) -> Result<()> {
+    let mut names = BTreeMap::new();
+    for connection in connections {
+        let id = connection.cluster_id()?;
+        if let Some(other) = names.insert(id, &connection.name) {
+            return Err(Error::new(format!(
+                "{other} and {} are one cluster: correct an address",
+                connection.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn journals(directory: &Path) -> Result<Journals> {

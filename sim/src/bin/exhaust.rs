@@ -17,6 +17,16 @@ Visits every state of the small worlds named, or of all. --faults sets how many 
 --states after how many states a search gives up; --plain searches without
 reduction; --quick-markers lets clusters write their markers at once. docs/exhaustive.md says what the worlds are.";
 
+/// The options with a value.
+const VALUED: &[&str] = &[
+    "--world",
+    "--faults",
+    "--zombies",
+    "--transactions",
+    "--kinds",
+    "--states",
+];
+
 #[derive(Debug, Default)]
 struct Arguments {
     worlds: Vec<String>,
@@ -68,6 +78,9 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             arguments.plain = true;
             continue;
         }
+        if !VALUED.contains(&word.as_str()) {
+            return Err(format!("there is no `{word}`"));
+        }
         let value = words
             .next()
             .ok_or_else(|| format!("{word} needs a value"))?;
@@ -81,10 +94,11 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--world" => return Err(format!("there is no world `{value}`")),
             "--faults" => arguments.faults = Some(few()?),
             "--zombies" => arguments.zombies = Some(few()?),
+            "--transactions" if value == "0" => return Err(format!("{word} needs at least 1")),
             "--transactions" => arguments.transactions = Some(few()?),
             "--kinds" => arguments.kinds = Some(kinds(&value)?),
             "--states" => arguments.states = Some(number()?),
-            _ => return Err(format!("there is no `{word}`")),
+            other => unreachable!("{other} takes no value"),
         }
     }
     if arguments.worlds.is_empty() {
