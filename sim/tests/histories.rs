@@ -1,6 +1,6 @@
 //! Seeded histories, as many as an ordinary test run bears; `cargo xtask sim --seeds N` runs more.
 
-use gtc_sim::{Many, Options, run_many, run_seed};
+use gtc_sim::{Fault, Many, Options, Plan, run_many, run_plan, run_seed};
 
 #[test]
 fn histories_hold() {
@@ -45,4 +45,32 @@ fn the_same_seed_gives_the_same_trace() {
         assert!(!first.trace.is_empty());
         assert_eq!(first.trace, second.trace, "{seed}");
     }
+}
+
+/// Found by fuzzing: an application that never speaks again had written under an identity that it was to give up, the
+/// record of its enlistment was lost, and its cluster's clock was then set back by two hours.
+#[test]
+fn what_a_silent_application_left_open_is_waited_for() {
+    let kept = [
+        166, 168, 201, 214, 215, 219, 243, 250, 253, 257, 258, 261, 301, 314, 475, 476, 571, 590,
+        601, 970,
+    ];
+    let needed = [
+        Fault::AnswerLost,
+        Fault::Twice,
+        Fault::Crash,
+        Fault::Rival,
+        Fault::Markers,
+        Fault::Time,
+        Fault::Clock,
+        Fault::OwnUnsettled,
+    ];
+    let others = Fault::ALL.iter().filter(|fault| !needed.contains(fault));
+    let plan = Plan {
+        seed: 278_176_441_829_898,
+        kept: Some(kept.to_vec()),
+        muted: others.fold(0, |muted, fault| muted | 1 << *fault as u64),
+    };
+    let report = run_plan(&plan, Options::default());
+    report.result.unwrap_or_else(|found| panic!("{found}"));
 }
