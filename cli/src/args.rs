@@ -15,7 +15,8 @@ Exit codes:
   1  an error; `check`: a precondition of the guarantee is not met; `list`: a cluster did not tell
      what is open there; `list`, `outcome`, `describe`: the log's owner lives and does not answer
   2  the command line or the configuration is wrong
-  3  a transaction is in doubt, or ended otherwise than decided
+  3  a transaction is in doubt, or ended otherwise than decided; `list`: a branch of another log is
+     open, or no coordinator owns the log and anything is open
   4  `outcome`: aborted
   5  `outcome`, `describe`, `resolve`, `forget`: the log does not know the transaction: it never
      began, aborted, committed in one phase (one branch, and no key), was forgotten, or is older
@@ -91,8 +92,8 @@ pub(crate) struct ReportArgs {
 /// `gtc list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Do not ask the clusters where no coordinator owns the log: branches that another log left
-    /// open show only there.
+    /// Do not ask the clusters where no coordinator owns the log: branches that were not decided, and
+    /// those that another log left open, show only there.
     #[arg(long)]
     pub(crate) offline: bool,
 
